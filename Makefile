@@ -45,7 +45,7 @@ soak: $(READY) ## the tests that take minutes: memory over a million posts, long
 check: $(READY) ## format, lint, types, import contract, SQL, dependencies, house rules
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy src $(wildcard tests/typing)
+	$(BIN)/mypy src tests/house $(wildcard tests/typing)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/sqlfluff lint --nocolor --disable-progress-bar src
 	$(BIN)/deptry --no-ansi .

@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.checkout import ROOT, files
+from tests.house.checkout import PACKAGE, ROOT, files
 
 pytestmark = pytest.mark.house
 
@@ -130,6 +132,22 @@ def test_every_error_can_be_imported_from_the_front_door() -> None:
         if inspect.isclass(value) and issubclass(value, errors.LastroError) and not name.startswith("_")
     }
     assert own - set(lastro.__all__) == set()
+
+
+def test_the_wheel_carries_every_file_of_the_package(tmp_path: Path) -> None:
+    """The built wheel holds the SQL, the migrations, the type marker and the licence beside the modules."""
+    tool = Path(sys.executable).parent / "hatchling"
+    subprocess.run(
+        [str(tool), "build", "--target", "wheel", "--directory", str(tmp_path)],
+        cwd=ROOT, capture_output=True, check=True, timeout=COMMAND_TIMEOUT_S,
+    )  # fmt: skip
+    (wheel,) = tmp_path.glob("*.whl")
+    carried = set(zipfile.ZipFile(wheel).namelist())
+    own = {path.relative_to(PACKAGE.parent).as_posix() for path in files() if path.is_relative_to(PACKAGE)}
+    assert "lastro/py.typed" in own
+    assert any(name.endswith(".sql") for name in own)
+    assert own - carried == set()
+    assert any(name.endswith("licenses/LICENSE") for name in carried)
 
 
 def test_the_makefile_offers_the_commands_of_the_readme() -> None:
