@@ -1,0 +1,79 @@
+"""
+Lastro: a money ledger for hot accounts that lives in the database you already run.
+"""
+
+from lastro.connecting import connect, connect_async
+from lastro.errors import (
+    AccountClosed,
+    AccountConflict,
+    AccountNotEmpty,
+    AlreadyReversed,
+    AmountOutOfRange,
+    CapExceeded,
+    ConnectionLost,
+    CurrencyMismatch,
+    Fault,
+    HoldClosed,
+    InsufficientFunds,
+    InvalidInput,
+    KindNotAllowed,
+    LastroError,
+    LockTimeout,
+    NotInTransaction,
+    OutcomeUnknown,
+    Refusal,
+    SchemaOutdated,
+    SerializationLost,
+    ServerUnavailable,
+    TransferConflict,
+    UnknownAccount,
+    UnknownHold,
+    UnknownTransfer,
+    UnreadableRow,
+)
+from lastro.ledger import AsyncLedger, Ledger
+from lastro.model.account import Account, Balance
+from lastro.model.allocation import allocate, proportion
+from lastro.model.money import Money
+from lastro.model.transfer import Entry, Posted, Transfer
+
+__all__ = [
+    "Account",
+    "AccountClosed",
+    "AccountConflict",
+    "AccountNotEmpty",
+    "AlreadyReversed",
+    "AmountOutOfRange",
+    "AsyncLedger",
+    "Balance",
+    "CapExceeded",
+    "ConnectionLost",
+    "CurrencyMismatch",
+    "Entry",
+    "Fault",
+    "HoldClosed",
+    "InsufficientFunds",
+    "InvalidInput",
+    "KindNotAllowed",
+    "LastroError",
+    "Ledger",
+    "LockTimeout",
+    "Money",
+    "NotInTransaction",
+    "OutcomeUnknown",
+    "Posted",
+    "Refusal",
+    "SchemaOutdated",
+    "SerializationLost",
+    "ServerUnavailable",
+    "Transfer",
+    "TransferConflict",
+    "UnknownAccount",
+    "UnknownHold",
+    "UnknownTransfer",
+    "UnreadableRow",
+    "allocate",
+    "connect",
+    "connect_async",
+    "proportion",
+]

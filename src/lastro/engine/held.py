@@ -1,0 +1,97 @@
+"""
+What callers hold: the psycopg connection behind a psycopg connection, a SQLAlchemy Connection or a Session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from lastro.errors import ConnectionLost, InvalidInput, NotInTransaction
+
+
+def connection_of(handle: object) -> psycopg.Connection[Any]:
+    """
+    Return the psycopg connection with the caller's transaction; asked anew for each call, as a Session may change it.
+    """
+    if isinstance(handle, psycopg.Connection):
+        return handle
+    if _comes_from_sqlalchemy(handle):
+        connection: Any = handle
+        if hasattr(connection, "get_bind"):
+            connection = connection.connection()
+        _begin_as_sqlalchemy_would(connection)
+        driver = connection.connection.driver_connection
+        if isinstance(driver, psycopg.Connection):
+            return driver
+        raise _wrong_driver(driver, "postgresql+psycopg://")
+    raise _unknown(handle, "psycopg.Connection, a SQLAlchemy Connection or a Session")
+
+
+async def async_connection_of(handle: object) -> psycopg.AsyncConnection[Any]:
+    """
+    Return the psycopg connection with the caller's transaction, from asyncio.
+    """
+    if isinstance(handle, psycopg.AsyncConnection):
+        return handle
+    if _comes_from_sqlalchemy(handle):
+        connection: Any = handle
+        if hasattr(connection, "get_bind"):
+            connection = await connection.connection()
+        if not hasattr(connection, "get_raw_connection"):
+            raise _unknown(handle, "AsyncConnection or AsyncSession; this one is blocking: use lastro.connect")
+        if not connection.in_transaction():
+            await connection.begin()
+        driver = (await connection.get_raw_connection()).driver_connection
+        if isinstance(driver, psycopg.AsyncConnection):
+            return driver
+        raise _wrong_driver(driver, "postgresql+psycopg://")
+    raise _unknown(handle, "psycopg.AsyncConnection, a SQLAlchemy AsyncConnection or an AsyncSession")
+
+
+def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """
+    Raise when what would be written on *connection* could not be committed together with the caller's own work.
+    """
+    if connection.closed:
+        raise ConnectionLost("the connection handed to within() is closed")
+    status = connection.info.transaction_status
+    if status is TransactionStatus.INERROR:
+        raise NotInTransaction(
+            "the transaction on this connection has already failed and can only be rolled back; "
+            "nothing was written: roll back, then post in a new transaction"
+        )
+    if connection.autocommit and status is TransactionStatus.IDLE:
+        raise NotInTransaction(
+            "this connection is in autocommit mode and no transaction is open, so each statement would stand alone; "
+            "open one first: with connection.transaction(): …"
+        )
+
+
+def _comes_from_sqlalchemy(handle: object) -> bool:
+    return any(kind.__module__.startswith("sqlalchemy.") for kind in type(handle).__mro__)
+
+
+def _begin_as_sqlalchemy_would(connection: Any) -> None:
+    # Going to the driver's connection passes SQLAlchemy's "autobegin" by; without it a later commit() does nothing.
+    if not hasattr(connection, "in_transaction"):
+        raise _unknown(connection, "a SQLAlchemy Connection or Session")
+    if not connection.in_transaction():
+        connection.begin()
+
+
+def _wrong_driver(driver: object, scheme: str) -> InvalidInput:
+    return InvalidInput(
+        f"this SQLAlchemy engine uses the driver {type(driver).__module__}, which within() can't share; "
+        f"create the engine with {scheme}",
+        argument="connection",
+    )
+
+
+def _unknown(handle: object, expected: str) -> InvalidInput:
+    return InvalidInput(
+        f"within() takes {expected}; got {type(handle).__module__}.{type(handle).__qualname__}",
+        argument="connection",
+    )

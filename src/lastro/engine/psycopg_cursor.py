@@ -1,0 +1,97 @@
+"""
+Handing a plan's step to a psycopg cursor, blocking or awaiting, and taking its rows back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from psycopg import AsyncCursor, Cursor
+from psycopg.types.numeric import Int8
+
+from lastro.plans.plan import Rows, Step
+from lastro.sql.catalogue import Statement
+
+Statements: TypeAlias = Mapping[str, Statement]
+DictCursor: TypeAlias = Cursor[dict[str, Any]]
+AsyncDictCursor: TypeAlias = AsyncCursor[dict[str, Any]]
+
+COPY_BLOCK_ROWS = 500
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def execute(cursor: DictCursor, statements: Statements, step: Step) -> Rows:
+    """
+    Execute one step and return its rows.
+    """
+    if step.script is not None:
+        cursor.execute(step.script.encode(), prepare=False)
+        return []
+    text = statements[step.statement].text.encode()
+    if step.copied is not None:
+        with cursor.copy(text) as copy:
+            for block in copy_blocks(step.copied):
+                copy.write(block)
+        return []
+    cursor.execute(text, adapted(step.params) or None)
+    return cursor.fetchall() if cursor.description else []
+
+
+async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: Step) -> Rows:
+    """
+    Execute one step and return its rows.
+    """
+    if step.script is not None:
+        await cursor.execute(step.script.encode(), prepare=False)
+        return []
+    text = statements[step.statement].text.encode()
+    if step.copied is not None:
+        async with cursor.copy(text) as copy:
+            for block in copy_blocks(step.copied):
+                await copy.write(block)
+        return []
+    await cursor.execute(text, adapted(step.params) or None)
+    return await cursor.fetchall() if cursor.description else []
+
+
+def adapted(params: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return *params* with every integer sent as bigint.
+
+    The driver picks an integer's type by its size, and a statement is prepared anew for every mix of types. Arrays of
+    integers go as text, which the statement casts: one type, and no object a number.
+    """
+    return {name: _adapted(value) for name, value in params.items()}
+
+
+def _adapted(value: Any) -> Any:
+    kind = type(value)
+    if kind is int:
+        return Int8(value)
+    if kind is list and value and type(value[0]) is int:
+        return f"{{{','.join(map(str, value))}}}"
+    return value
+
+
+def copy_blocks(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """
+    Return *rows* in the text form of COPY, some hundred rows at a time.
+    """
+    block: list[str] = []
+    for row in rows:
+        block.append("\t".join(map(_copied, row)))
+        if len(block) == COPY_BLOCK_ROWS:
+            yield "\n".join(block) + "\n"
+            block.clear()
+    if block:
+        yield "\n".join(block) + "\n"
+
+
+def _copied(value: Any) -> str:
+    if value is None:
+        return "\\N"
+    if type(value) is str:
+        return value.translate(_ESCAPES) if not value.isalnum() else value
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,231 @@
+"""
+Every error that Lastro raises: refusals (same answer again), faults (a retry may help), and their codes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+__all__ = [
+    "AccountClosed",
+    "AccountConflict",
+    "AccountNotEmpty",
+    "AlreadyReversed",
+    "AmountOutOfRange",
+    "CapExceeded",
+    "ConnectionLost",
+    "CurrencyMismatch",
+    "Fault",
+    "HoldClosed",
+    "InsufficientFunds",
+    "InvalidInput",
+    "KindNotAllowed",
+    "LastroError",
+    "LockTimeout",
+    "NotInTransaction",
+    "OutcomeUnknown",
+    "Refusal",
+    "SchemaOutdated",
+    "SerializationLost",
+    "ServerUnavailable",
+    "TransferConflict",
+    "UnknownAccount",
+    "UnknownHold",
+    "UnknownTransfer",
+    "UnreadableRow",
+]
+
+
+class LastroError(Exception):
+    """
+    The root of every error of this library.
+
+    `code` is the same word in Python, HTTP, the terminal and the metrics. `details` carries the numbers and names the
+    message speaks of (amounts in minor units), each also readable as an attribute: `error.needed`, `error.fields`.
+    """
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.details = details
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached when the attribute isn't set otherwise; __dict__ keeps this free of recursion while unpickling.
+        try:
+            return self.__dict__["details"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no detail {name!r}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors cross process borders in worker pools; the default pickling drops keyword arguments.
+        return _rebuild, (type(self), str(self), self.details)
+
+
+def _rebuild(kind: type[LastroError], message: str, details: dict[str, Any]) -> LastroError:
+    return kind(message, **details)
+
+
+class Refusal(LastroError):
+    """
+    The answer to the request as it stands is no, and will be no again: nothing was written, and no key was used up.
+    """
+
+    code = "refused"
+
+
+class Fault(LastroError):
+    """
+    The work could not be done this time; the same call with the same key may be tried again.
+
+    `committed` says what is known of the transaction: "no" (nothing was stored) or "unknown" (a COMMIT was sent and no
+    answer came; the same call with the same key finds out).
+    """
+
+    code = "fault"
+    committed: Literal["no", "unknown"] = "no"
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+class InvalidInput(Refusal, ValueError):
+    """An argument is not what it must be: a float for an amount, an empty key, a datetime without a time zone."""
+
+    code = "invalid_input"
+
+
+class AmountOutOfRange(InvalidInput):
+    """An amount outside 1 … 2^63−1 minor units, or a balance that would leave the 64-bit range."""
+
+    code = "amount_out_of_range"
+
+
+class InsufficientFunds(Refusal):
+    """The debit would take the account below its floor. Details: `account`, `currency`, `needed`, `available`."""
+
+    code = "insufficient_funds"
+
+
+class TransferConflict(Refusal):
+    """The key already names a transfer of other content. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "transfer_conflict"
+
+
+class UnknownAccount(Refusal):
+    """No account of that name and currency was opened in this ledger. Details: `account`, `currency`."""
+
+    code = "unknown_account"
+
+
+class AccountClosed(Refusal):
+    """The account was closed and takes no transfers. Details: `account`, `currency`, `closed_at`."""
+
+    code = "account_closed"
+
+
+class AccountConflict(Refusal):
+    """The account exists with other terms than the ones asked for. Details: `account`, `currency`, `fields`."""
+
+    code = "account_conflict"
+
+
+class AccountNotEmpty(Refusal):
+    """An account is closed only at a posted balance of zero and without a hold. Details: `posted`, `held`."""
+
+    code = "account_not_empty"
+
+
+class CurrencyMismatch(Refusal):
+    """An account of that name exists, in other currencies only. Details: `account`, `currency`, `currencies`."""
+
+    code = "currency_mismatch"
+
+
+class KindNotAllowed(Refusal):
+    """The kind of transfer may not stand between these accounts. Details: `kind`."""
+
+    code = "kind_not_allowed"
+
+
+class CapExceeded(Refusal):
+    """A cap leaves no room for what was asked. Details: `cap`, `used`, `asked`."""
+
+    code = "cap_exceeded"
+
+
+class UnknownTransfer(Refusal):
+    """No transfer has this key in this ledger. Details: `key`."""
+
+    code = "unknown_transfer"
+
+
+class AlreadyReversed(Refusal):
+    """The transfer has been reversed, wholly or by more than what is left. Details: `key`, `left`."""
+
+    code = "already_reversed"
+
+
+class UnknownHold(Refusal):
+    """No hold has this key in this ledger. Details: `key`."""
+
+    code = "unknown_hold"
+
+
+class HoldClosed(Refusal):
+    """The hold was captured, released or has expired. Details: `key`, `ended_at`."""
+
+    code = "hold_closed"
+
+
+class SchemaOutdated(Refusal):
+    """The ledger's tables are missing, or of a version this code can't serve. Details: `found`, `expected`."""
+
+    code = "schema_outdated"
+
+
+class NotInTransaction(Refusal):
+    """The connection handed over is not in a transaction that could still be committed."""
+
+    code = "not_in_transaction"
+
+
+class UnreadableRow(Refusal):
+    """A stored row can't be read as what it should be; it is never read as something else. Details: `column`."""
+
+    code = "unreadable_row"
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+class LockTimeout(Fault):
+    """A row lock was not granted within the limit. It says nothing about funds; retry with the same key."""
+
+    code = "lock_timeout"
+
+
+class SerializationLost(Fault):
+    """The transaction met a concurrent one it can't be ordered with (40001, 40P01): retry the whole transaction."""
+
+    code = "serialization_lost"
+
+
+class ConnectionLost(Fault):
+    """The database could not be reached, or the connection broke before a COMMIT was sent: nothing was stored."""
+
+    code = "connection_lost"
+
+
+class ServerUnavailable(Fault):
+    """The database answers but can't do the work now: shutting down, out of disk, too many connections."""
+
+    code = "server_unavailable"
+
+
+class OutcomeUnknown(Fault):
+    """A COMMIT was sent and no answer came. The same call with the same key tells, and does no harm."""
+
+    code = "outcome_unknown"
+    committed = "unknown"

@@ -1,0 +1,258 @@
+"""
+The operations of one ledger: input checked, and the plan to run for it. Blocking and awaiting ledgers share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from lastro.errors import InvalidInput, Refusal
+from lastro.model.account import (
+    Account,
+    Balance,
+    account_name,
+    currency_code,
+    floor_amount,
+    keeping_word,
+)
+from lastro.model.directory import Directory
+from lastro.model.limits import (
+    ACCOUNTS_LISTED_MAX,
+    BATCH_TRANSFERS_MAX,
+    COUNTER_CHARACTERS_MAX,
+    ENTRIES_MAX,
+    LOCK_TIMEOUT_MS,
+    PARTITION_TRANSFERS,
+    PARTITIONS_AHEAD,
+)
+from lastro.model.moment import optional_utc, utc
+from lastro.model.money import minor_units
+from lastro.model.text import metadata_json, text
+from lastro.model.transfer import (
+    Entry,
+    Intent,
+    Posted,
+    Transfer,
+    intent,
+    intent_of,
+    transfer_amount,
+    transfer_key,
+)
+from lastro.plans import accounts, batch, counting, partitioning, posting, reading, reversing
+from lastro.plans import keeping as keeping_plans
+from lastro.plans.course import Course
+from lastro.plans.partitioning import Partition
+from lastro.plans.plan import Effect, MakePlan
+from lastro.plans.transfers import Terms, find_transfer
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+
+
+class Ask(NamedTuple, Generic[T]):
+    """
+    A checked request: the plan to run, and what running it again would do.
+    """
+
+    make: MakePlan[T]
+    effect: Effect
+
+
+class Operations:
+    """
+    What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
+    """
+
+    def __init__(
+        self,
+        ledger: str,
+        *,
+        lock_timeout_ms: int = LOCK_TIMEOUT_MS,
+        clock: Clock | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.directory = Directory()
+        self.schema_checked = False
+        self._lock_timeout_ms = _positive(lock_timeout_ms, "lock_timeout_ms")
+        self._clock = clock
+
+    def now(self) -> datetime | None:
+        """Return the moment of the clock that a test has set; None in production, where the database says it."""
+        return None if self._clock is None else utc(self._clock(), argument="clock")
+
+    def terms(self) -> Terms:
+        """Return the terms that the plans of this ledger work under."""
+        return Terms(self.directory, self._lock_timeout_ms, self.now())
+
+    def open_account(
+        self, name: object, currency: object, *, keeping: object, floor: object, metadata: object
+    ) -> Ask[Account]:
+        """Ask to open an account."""
+        checked_name, checked_currency = account_name(name), currency_code(currency)
+        checked_keeping, checked_floor = keeping_word(keeping), floor_amount(floor)
+        checked_metadata, now = metadata_json(metadata), self.now()
+        return Ask(
+            lambda: accounts.open_account(
+                checked_name,
+                checked_currency,
+                keeping=checked_keeping,
+                floor=checked_floor,
+                metadata=checked_metadata,
+                now=now,
+            ),
+            Effect.KEYED,
+        )
+
+    def account(self, name: object, currency: object) -> Ask[Account]:
+        """Ask for one account."""
+        checked_name, checked_currency = account_name(name), currency_code(currency)
+        return Ask(lambda: accounts.get_account(checked_name, checked_currency), Effect.READ)
+
+    def accounts(
+        self, *, after: tuple[str, str] | None, limit: int, prefix: str | None
+    ) -> Ask[list[Account]]:
+        """Ask for a page of accounts."""
+        checked_after = None if after is None else (account_name(after[0]), currency_code(after[1]))
+        checked_prefix = None if prefix is None else account_name(prefix, argument="prefix")
+        checked_limit = _limit(limit, ACCOUNTS_LISTED_MAX)
+        return Ask(
+            lambda: accounts.list_accounts(
+                after=checked_after, limit=checked_limit, prefix=checked_prefix
+            ),
+            Effect.READ,
+        )
+
+    def post(self, **wanted: Any) -> Ask[Posted]:
+        """Ask to post one transfer."""
+        checked, terms = intent(**wanted), self.terms()
+        return Ask(lambda: posting.post(checked, terms), Effect.KEYED)
+
+    def post_many(
+        self, transfers: Sequence[Mapping[str, Any] | Intent], *, partial: bool
+    ) -> Ask[list[Posted | Refusal]]:
+        """Ask to post many transfers in one transaction."""
+        if len(transfers) > BATCH_TRANSFERS_MAX:
+            raise InvalidInput(
+                f"a batch may have {BATCH_TRANSFERS_MAX} transfers; this one has {len(transfers)}: "
+                "post it in several calls",
+                argument="transfers",
+            )
+        checked: list[Intent | Refusal] = []
+        for index, wanted in enumerate(transfers):
+            try:
+                checked.append(wanted if isinstance(wanted, Intent) else intent_of(wanted))
+            except Refusal as refusal:
+                if not partial:
+                    raise batch.placed(refusal, index) from None
+                checked.append(refusal)
+        terms = self.terms()
+        return Ask(lambda: batch.post_many(checked, terms, partial=partial), Effect.KEYED)
+
+    def reverse(
+        self,
+        key: object,
+        new_key: object,
+        *,
+        amount: object,
+        kind: object,
+        occurred_at: object,
+        **notes: Any,
+    ) -> Ask[Posted]:
+        """Ask to reverse a transfer."""
+        original_key, terms = transfer_key(key), self.terms()
+        # The original says which accounts and which currency; the checks of a posting want some to look at.
+        checked = intent(
+            key=new_key,
+            kind=kind,
+            debit="debit",
+            credit="credit",
+            currency="-",
+            amount=1 if amount is None else transfer_amount(amount),
+            occurred_at=occurred_at,
+            **notes,
+        )
+        return Ask(
+            lambda: reversing.reverse(original_key, checked, terms, whole_rest=amount is None),
+            Effect.KEYED,
+        )
+
+    def transfer(self, key: object) -> Ask[Transfer | None]:
+        """Ask for a transfer by its key."""
+        checked = transfer_key(key)
+        return Ask(lambda: find_transfer(checked), Effect.READ)
+
+    def balance(self, name: object, currency: object, *, at: object) -> Ask[Balance]:
+        """Ask for a balance."""
+        checked_name, checked_currency = account_name(name), currency_code(currency)
+        moment = optional_utc(at, argument="at")
+        return Ask(lambda: reading.balance(checked_name, checked_currency, at=moment), Effect.READ)
+
+    def entries(
+        self, name: object, currency: object, *, after: int | None, limit: int
+    ) -> Ask[list[Entry]]:
+        """Ask for a page of an account's entries."""
+        checked_name, checked_currency = account_name(name), currency_code(currency)
+        checked_after = None if after is None else minor_units(after, name="after")
+        checked_limit = _limit(limit, ENTRIES_MAX)
+        return Ask(
+            lambda: reading.entries(
+                checked_name,
+                checked_currency,
+                after=checked_after,
+                limit=checked_limit,
+                directory=self.directory,
+            ),
+            Effect.READ,
+        )
+
+    def bump(self, counter: object, change: object) -> Ask[None]:
+        """Ask to add to a sliced counter."""
+        name = text(counter, argument="counter", characters_max=COUNTER_CHARACTERS_MAX)
+        checked_change = minor_units(change, name="change")
+        return Ask(lambda: counting.bump(name, checked_change), Effect.ONCE)
+
+    def count(self, counter: object) -> Ask[int]:
+        """Ask for a sliced counter's value."""
+        name = text(counter, argument="counter", characters_max=COUNTER_CHARACTERS_MAX)
+        return Ask(lambda: counting.count(name), Effect.READ)
+
+    def keep(self, name: object, currency: object, keeping: object) -> Course[Account]:
+        """Ask to keep an account otherwise."""
+        return keeping_plans.keep(
+            account_name(name), currency_code(currency), keeping_word(keeping), now=self.now()
+        )
+
+    def close_account(self, name: object, currency: object) -> Course[Account]:
+        """Ask to close an account."""
+        return keeping_plans.close(account_name(name), currency_code(currency), now=self.now())
+
+    def partitions(self) -> Ask[list[Partition]]:
+        """Ask for the partitions of the history."""
+        return Ask(partitioning.list_partitions, Effect.READ)
+
+    def keep_partitions(
+        self, *, transfers: int = PARTITION_TRANSFERS, ahead: int = PARTITIONS_AHEAD
+    ) -> Ask[int]:
+        """Ask to make partitions ahead of need."""
+        size, count = _positive(transfers, "transfers"), _positive(ahead, "ahead")
+        return Ask(lambda: partitioning.keep_ahead(transfers=size, ahead=count), Effect.KEYED)
+
+    def retire_partition(self, name: str) -> Ask[Partition]:
+        """Ask to take a partition out of the history."""
+        return Ask(lambda: partitioning.retire(name), Effect.KEYED)
+
+
+def _limit(limit: object, limit_max: int) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= limit_max:
+        raise InvalidInput(f"limit must be 1 … {limit_max}; got {limit!r}", argument="limit")
+    return limit
+
+
+def _positive(number: object, argument: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidInput(
+            f"{argument} must be a positive whole number; got {number!r}", argument=argument
+        )
+    return number

@@ -1,0 +1,3 @@
+"""
+What a ledger is: values and rules, without I/O, clock or SQL.
+"""

@@ -1,0 +1,44 @@
+"""
+Every limit of the ledger by name; what leaves one is refused before any SQL runs.
+"""
+
+from __future__ import annotations
+
+KEY_CHARACTERS_MAX = 400
+ACCOUNT_CHARACTERS_MAX = 340
+KIND_CHARACTERS_MAX = 16
+CURRENCY_CHARACTERS_MAX = 32
+CAUSE_CHARACTERS_MAX = 255
+SOURCE_CHARACTERS_MAX = 255
+ACTOR_CHARACTERS_MAX = 255
+COUNTER_CHARACTERS_MAX = 255
+METADATA_BYTES_MAX = 16_384
+
+AMOUNT_MAX = 2**63 - 1
+BALANCE_MAX = 2**63 - 1
+BALANCE_MIN = -(2**63)
+
+# A posting that takes no lock can't add up its account first. Amounts up to this one may go that way: on a hot account
+# the statement also wants the consolidated base within ± UNLOCKED_BASE_MAX, so that more than four million unfolded
+# tail rows of the largest size would be needed to leave the 64-bit range. Larger amounts take the locked way, which
+# checks exactly.
+UNLOCKED_AMOUNT_MAX = 2**40
+UNLOCKED_BASE_MAX = 2**62
+
+BATCH_TRANSFERS_MAX = 10_000
+CONSOLIDATION_ROWS_MAX = 5_000
+CONSOLIDATION_ACCOUNTS_MAX = 1_000
+CONSOLIDATION_BATCHES_MAX = 200
+ENTRIES_MAX = 1_000
+ACCOUNTS_LISTED_MAX = 1_000
+ACCOUNTS_CACHED_MAX = 100_000
+COUNTER_SLICES = 16
+
+# How often a posting looks again when the account changed under it (its keeping, or its funds) before it gives up.
+LOOKS_MAX = 8
+
+LOCK_TIMEOUT_MS = 3_000
+KEEPING_WAIT_MS = 30_000
+
+PARTITION_TRANSFERS = 10_000_000
+PARTITIONS_AHEAD = 2

@@ -1,0 +1,106 @@
+"""
+Text that a caller hands in: what every name, key and note must be before it may reach a database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lastro.errors import InvalidInput
+from lastro.model.limits import METADATA_BYTES_MAX
+
+SHOWN_CHARACTERS_MAX = 60
+
+
+def text(value: object, *, argument: str, characters_max: int) -> str:
+    """
+    Return *value* if it is storable text of 1 … *characters_max* characters that isn't blank; InvalidInput otherwise.
+
+    Nothing is trimmed, folded or normalised: two texts that differ anywhere are two texts on every store.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{argument} must be text; got {type(value).__name__}", argument=argument)
+    if not value or value.isspace():
+        raise InvalidInput(f"{argument} must not be empty or blank", argument=argument)
+    if len(value) > characters_max:
+        raise InvalidInput(
+            f"{argument} may have {characters_max} characters; this one has {len(value)}: {_shown(value)}",
+            argument=argument,
+        )
+    if "\0" in value:
+        raise InvalidInput(
+            f"{argument} must not contain a NUL character: {_shown(value)}", argument=argument
+        )
+    if not value.isascii():
+        _encodable(value, argument=argument)
+    return value
+
+
+def optional_text(value: object, *, argument: str, characters_max: int) -> str | None:
+    """
+    Return *value* as `text` does, or None where there is none.
+    """
+    return (
+        None if value is None else text(value, argument=argument, characters_max=characters_max)
+    )
+
+
+def metadata_json(metadata: object) -> str | None:
+    """
+    Return *metadata* as one canonical JSON object (sorted keys, at most 16 KiB), or None where there is none.
+    """
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(
+            f"metadata must be a mapping; got {type(metadata).__name__}", argument="metadata"
+        )
+    try:
+        encoded = json.dumps(
+            dict(metadata),
+            sort_keys=True,
+            allow_nan=False,
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"metadata must be plain JSON: {error}", argument="metadata"
+        ) from error
+    _encodable(encoded, argument="metadata")
+    if "\\u0000" in encoded:
+        raise InvalidInput("metadata must not contain a NUL character", argument="metadata")
+    if len(encoded.encode()) > METADATA_BYTES_MAX:
+        raise InvalidInput(
+            f"metadata may have {METADATA_BYTES_MAX} bytes as JSON; this has {len(encoded.encode())}",
+            argument="metadata",
+        )
+    return encoded
+
+
+def read_metadata(stored: str | None) -> dict[str, Any] | None:
+    """
+    Return stored metadata as a dictionary.
+    """
+    if stored is None:
+        return None
+    metadata: dict[str, Any] = json.loads(stored)
+    return metadata
+
+
+def _encodable(value: str, *, argument: str) -> None:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{argument} contains a lone surrogate, which is no character: {_shown(value)}",
+            argument=argument,
+        ) from error
+
+
+def _shown(value: str) -> str:
+    return repr(
+        value if len(value) <= SHOWN_CHARACTERS_MAX else value[:SHOWN_CHARACTERS_MAX] + "…"
+    )

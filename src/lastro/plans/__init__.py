@@ -1,0 +1,3 @@
+"""
+What each operation does, written once: generators that yield named steps and receive rows.
+"""

@@ -1,0 +1,169 @@
+"""
+Posting many transfers in one transaction: lock once, judge in memory, write each table once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from lastro.errors import LastroError, Refusal
+from lastro.model.account import Facts
+from lastro.model.limits import LOOKS_MAX
+from lastro.model.transfer import Intent, Posted, Transfer
+from lastro.plans.accounts import find_facts, kept_changing, refuse_closed, refuse_unknown
+from lastro.plans.judging import Judgement, judge_batch
+from lastro.plans.plan import Plan, step
+from lastro.plans.standing import Standing
+from lastro.plans.stored import read_transfer, whole
+from lastro.plans.transfers import Terms, needs_lock, refuse_retired
+from lastro.plans.waiting import patiently, undone_when_refused
+from lastro.plans.writing import write_batch
+
+Outcome: TypeAlias = Posted | Refusal
+AccountKey = tuple[str, str]
+
+
+class _LookAgain(Refusal):
+    """The accounts were not as believed, or a rival took a key: undo this attempt and begin anew."""
+
+    code = "look_again"
+
+
+class _Sides(NamedTuple):
+    facts: dict[AccountKey, Facts]
+    refusals: dict[AccountKey, Refusal]
+
+
+def post_many(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
+    """
+    Post *wanted* in one transaction and return one outcome each, in their order.
+
+    All or nothing by default: the first refusal is raised, with its position as `index`. With `partial`, what is
+    refused is refused alone; a Refusal among *wanted* (input that failed its checks) is handed through as its outcome.
+    """
+    return (yield from patiently(_until_settled(wanted, terms, partial=partial), terms.lock_timeout_ms))
+
+
+def _until_settled(
+    wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool
+) -> Plan[list[Outcome]]:
+    for _ in range(LOOKS_MAX):
+        try:
+            return (yield from undone_when_refused(_attempt(wanted, terms, partial=partial)))
+        except _LookAgain:
+            terms.directory.forget(_believed(wanted, terms))
+    raise kept_changing(sorted({name for name, _ in _account_keys(wanted)}))
+
+
+def _attempt(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
+    sides = yield from _find_sides(wanted, terms)
+    standings = yield from _lock_and_weigh(wanted, sides, terms)
+    stored = yield from _find_keys(wanted)
+    judgement = judge_batch(
+        wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored
+    )
+    if not partial:
+        _raise_first(judgement)
+    posted = yield from write_batch(judgement, standings, terms.now)
+    if posted is None:
+        raise _LookAgain("the batch begins anew")
+    return judgement.outcomes(posted)
+
+
+def _find_sides(wanted: Sequence[Intent | Refusal], terms: Terms) -> Plan[_Sides]:
+    keys = _account_keys(wanted)
+    found = yield from find_facts(terms.directory, keys)
+    refusals: dict[AccountKey, Refusal] = {}
+    for key in keys:
+        try:
+            if key not in found:
+                yield from refuse_unknown(*key)
+            refuse_closed(found[key])
+        except Refusal as refusal:
+            refusals[key] = refusal
+    return _Sides(found, refusals)
+
+
+def _lock_and_weigh(
+    wanted: Sequence[Intent | Refusal], sides: _Sides, terms: Terms
+) -> Plan[dict[int, Standing]]:
+    """
+    Lock every account of the batch that has to be judged, in one order, and return how each stands under its lock.
+    """
+    to_lock = _to_lock(wanted, sides)
+    if not to_lock:
+        return {}
+    locked = yield step("locked.lock_sides", account_ids=sorted(to_lock), now=terms.now)
+    weighed = yield step("locked.weigh_sides", account_ids=sorted(to_lock))
+    posted = {row["account_id"]: row for row in weighed}
+    standings: dict[int, Standing] = {}
+    for row in locked:
+        believed = to_lock[row["account_id"]]
+        if (row["keeping"], row["state"], row["floor"]) != (believed.keeping, believed.state, believed.floor):
+            raise _LookAgain("an account is kept otherwise than believed")
+        balance = posted[believed.id]
+        standings[believed.id] = Standing(
+            believed, posted=whole(balance, "posted"), held=whole(balance, "held")
+        )
+    if len(standings) < len(to_lock):
+        raise _LookAgain("an account's base row is not there")
+    return standings
+
+
+def _to_lock(wanted: Sequence[Intent | Refusal], sides: _Sides) -> dict[int, Facts]:
+    to_lock: dict[int, Facts] = {}
+    for intent in wanted:
+        if isinstance(intent, Refusal):
+            continue
+        debit = sides.facts.get((intent.debit, intent.currency))
+        credit = sides.facts.get((intent.credit, intent.currency))
+        if debit is not None and (debit.keeping == "direct" or needs_lock(debit, intent, "debit")):
+            to_lock[debit.id] = debit
+        if credit is not None and (credit.keeping == "direct" or needs_lock(credit, intent, "credit")):
+            to_lock[credit.id] = credit
+    return to_lock
+
+
+def _find_keys(wanted: Sequence[Intent | Refusal]) -> Plan[dict[str, Transfer | Refusal]]:
+    keys = sorted({intent.key for intent in wanted if not isinstance(intent, Refusal)})
+    if not keys:
+        return {}
+    rows = yield step("batch.find_keys", keys=keys)
+    stored: dict[str, Transfer | Refusal] = {}
+    for row in rows:
+        try:
+            refuse_retired(row["taken_key"], row)
+            stored[row["taken_key"]] = read_transfer(row)
+        except Refusal as refusal:
+            stored[row["taken_key"]] = refusal
+    return stored
+
+
+def _raise_first(judgement: Judgement) -> None:
+    for index, verdict in enumerate(judgement.verdicts):
+        if isinstance(verdict, Refusal):
+            raise placed(verdict, index)
+
+
+def placed(refusal: Refusal, index: int) -> LastroError:
+    """
+    Return *refusal* with the position of the transfer that it speaks of.
+    """
+    return type(refusal)(f"transfer {index} of the batch: {refusal}", **refusal.details, index=index)
+
+
+def _account_keys(wanted: Sequence[Intent | Refusal]) -> list[AccountKey]:
+    keys = dict.fromkeys(
+        key
+        for intent in wanted
+        if not isinstance(intent, Refusal)
+        for key in ((intent.debit, intent.currency), (intent.credit, intent.currency))
+    )
+    return list(keys)
+
+
+def _believed(wanted: Sequence[Intent | Refusal], terms: Terms) -> list[Facts]:
+    return [facts for key in _account_keys(wanted) if (facts := terms.directory.get(*key))]
+
+

@@ -1,0 +1,150 @@
+"""
+Changing how an account is kept, or closing it, while others post to it: nothing refused, nothing lost.
+
+An account kept direct can change under its lock, for whoever posts to it holds that lock. To one kept hot or summed
+postings go without a lock, so there may be some under way that nobody sees. It is *turned* first: from the moment that
+is committed every new posting locks the base row; then the transactions from before are waited for; then the tail is
+folded in; and only then, under the lock and with nothing left unseen, the terms change.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from lastro.errors import LockTimeout, Refusal
+from lastro.model.account import Account, Facts, Keeping
+from lastro.model.limits import CONSOLIDATION_ROWS_MAX, KEEPING_WAIT_MS, LOOKS_MAX
+from lastro.plans.accounts import close_account, get_account, refuse_closed, refuse_unknown
+from lastro.plans.consolidating import fold
+from lastro.plans.course import Act, Course, Pause
+from lastro.plans.plan import TOGETHER, Effect, Plan, step
+from lastro.plans.stored import read_facts, whole
+
+LOOK_EVERY_MS = 10
+
+
+class Turned(NamedTuple):
+    """
+    An account under its lock: ready to change (`done` when it already is as wanted), or to be waited for.
+    """
+
+    facts: Facts
+    done: bool
+
+
+def keep(name: str, currency: str, keeping: Keeping, *, now: datetime | None) -> Course[Account]:
+    """
+    Keep an account *keeping* from now on. Postings go on meanwhile; those of the last moments wait for a lock.
+    """
+    for _ in range(LOOKS_MAX):
+        turned: Turned = yield Act(lambda: _turn(name, currency, keeping, now=now))
+        if turned.done:
+            break
+        yield from _settle(turned.facts)
+        if (yield Act(lambda facts=turned.facts: _finish(facts, keeping, now=now))):
+            break
+    else:
+        raise LockTimeout(
+            f"account {name!r} in {currency} is still being turned; postings to it go on, call keep again",
+            account=name,
+            currency=currency,
+        )
+    account: Account = yield Act(lambda: get_account(name, currency), Effect.READ)
+    return account
+
+
+def close(name: str, currency: str, *, now: datetime | None) -> Course[Account]:
+    """
+    Close an account that is empty. Where it isn't, it is kept as before and AccountNotEmpty is raised.
+    """
+    turned: Turned = yield Act(lambda: _turn(name, currency, None, now=now))
+    if not turned.done:
+        yield from _settle(turned.facts)
+    try:
+        account: Account = yield Act(lambda: close_account(name, currency, now=now))
+    except Refusal:
+        if not turned.done:
+            yield Act(lambda: _finish(turned.facts, turned.facts.keeping, now=now))
+        raise
+    return account
+
+
+def _turn(
+    name: str, currency: str, keeping: Keeping | None, *, now: datetime | None
+) -> Plan[Turned]:
+    yield TOGETHER
+    rows = yield step("accounts.lock", name=name, currency=currency)
+    if not rows:
+        yield from refuse_unknown(name, currency)
+    facts = read_facts(rows[0])
+    if keeping is not None:
+        refuse_closed(facts)
+    if facts.state == "closed" or (facts.state == "open" and facts.keeping in (keeping, "direct")):
+        if facts.keeping != keeping and keeping is not None:
+            yield from _change(facts, keeping, now=now)
+        return Turned(facts, done=True)
+    if facts.state == "open":
+        yield step("keeping.turn", account_id=facts.id, now=now)
+    return Turned(facts._replace(state="turning"), done=False)
+
+
+def _settle(facts: Facts) -> Course[None]:
+    """
+    Wait until no transaction is left that may post to the account by what it knew before, and fold its tail in.
+    """
+    rows = yield Act(lambda: _under_way(), Effect.READ)
+    before = {row["transaction"] for row in rows}
+    waited_ms = 0
+    while before:
+        if waited_ms >= KEEPING_WAIT_MS:
+            oldest = max(rows, key=lambda row: row["age_s"])
+            raise LockTimeout(
+                f"account {facts.name!r} in {facts.currency} waits for a transaction that was open before: "
+                f"pid {oldest['pid']} ({oldest['application']}), {oldest['age_s']} s old; end it and call again. "
+                "Until then postings to the account go on, one at a time",
+                account=facts.name,
+                currency=facts.currency,
+                pid=oldest["pid"],
+            )
+        yield Pause(LOOK_EVERY_MS)
+        waited_ms += LOOK_EVERY_MS
+        rows = [row for row in (yield Act(lambda: _under_way(), Effect.READ)) if row["transaction"] in before]
+        before = {row["transaction"] for row in rows}
+    if facts.keeping == "hot":
+        while (
+            yield Act(lambda: fold(facts.id, rows_max=CONSOLIDATION_ROWS_MAX, now=None))
+        ) == CONSOLIDATION_ROWS_MAX:
+            pass
+
+
+def _under_way() -> Plan[list[dict[str, object]]]:
+    rows = yield step("keeping.under_way")
+    return [dict(row) for row in rows]
+
+
+def _finish(turned: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[bool]:
+    yield TOGETHER
+    rows = yield step("accounts.lock", name=turned.name, currency=turned.currency)
+    facts = read_facts(rows[0])
+    if facts.state != "turning":
+        # Somebody else has finished turning it, perhaps to another end.
+        return False
+    # A consolidator may have taken the last rows and be waiting for the lock that we hold: let it through.
+    tail = yield step("keeping.has_tail", account_id=facts.id)
+    if tail[0]["found"]:
+        return False
+    yield from _change(facts, keeping, now=now)
+    return True
+
+
+def _change(facts: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[None]:
+    """
+    Set the new keeping with the base amount that keeps the balance what it is. We hold the lock.
+    """
+    weighed = yield step("locked.weigh_sides", account_ids=[facts.id])
+    amount = whole(weighed[0], "posted")
+    if keeping == "summed":
+        history = yield step("keeping.summed_history", account_id=facts.id)
+        amount -= whole(history[0], "amount")
+    yield step("keeping.set_terms", account_id=facts.id, keeping=keeping, amount=amount, now=now)

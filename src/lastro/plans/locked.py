@@ -1,0 +1,147 @@
+"""
+Posting the locked way: lock the accounts that must be judged, then read them in a new snapshot, then write.
+"""
+
+from __future__ import annotations
+
+from lastro.model.account import Facts
+from lastro.model.limits import LOOKS_MAX, UNLOCKED_BASE_MAX
+from lastro.model.transfer import Intent, Posted, Side
+from lastro.plans.accounts import kept_changing, refuse_closed, sides_of
+from lastro.plans.plan import Plan, Rows, step
+from lastro.plans.standing import Standing
+from lastro.plans.stored import whole
+from lastro.plans.transfers import (
+    Terms,
+    created,
+    find_transfer,
+    needs_lock,
+    params_of,
+    refuse_overfull,
+    refuse_uncovered,
+    replay,
+)
+from lastro.plans.waiting import patiently
+
+
+def post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool = True) -> Plan[Posted]:
+    """
+    Post *wanted* once with every account locked that has to be judged first; works for every keeping.
+
+    With `floor_guarded=False` the debit is written whatever the balance (a reversal is).
+    """
+    return (
+        yield from patiently(
+            _post_locked(wanted, terms, floor_guarded=floor_guarded), terms.lock_timeout_ms
+        )
+    )
+
+
+def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[Posted]:
+    lock_both = not floor_guarded
+    for _ in range(LOOKS_MAX):
+        sides = yield from sides_of(
+            terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
+        )
+        locked = yield from lock_sides(wanted, sides, terms, lock_both=lock_both)
+        # After the lock and before the funds: a retried debit that was applied is replayed, not "insufficient".
+        stored = yield from find_transfer(wanted.key)
+        if stored is not None:
+            return replay(stored, wanted)
+        if locked is not None:
+            debit, credit = locked
+            judge(wanted, debit, credit, floor_guarded=floor_guarded)
+            rows = yield from write_locked(wanted, debit, credit, terms)
+            if rows:
+                return Posted(created(wanted, rows[0]), replayed=False)
+            stored = yield from find_transfer(wanted.key)
+            if stored is not None:
+                return replay(stored, wanted)
+        # A side that we took for one that needs no lock has changed.
+        terms.directory.forget(sides)
+        lock_both = True
+    raise kept_changing((wanted.debit, wanted.credit))
+
+
+def lock_sides(
+    wanted: Intent, sides: tuple[Facts, Facts], terms: Terms, *, lock_both: bool
+) -> Plan[tuple[Standing | Facts, Standing | Facts] | None]:
+    """
+    Lock and weigh the sides that have to be judged. A side that needs no lock stays as believed.
+
+    None when the locked terms show that another side should have been locked as well.
+    """
+    names: tuple[Side, Side] = ("debit", "credit")
+    to_lock = [
+        facts.id
+        for facts, side in zip(sides, names, strict=True)
+        if lock_both or facts.keeping == "direct" or needs_lock(facts, wanted, side)
+    ]
+    rows = yield step("locked.lock_sides", account_ids=sorted(to_lock), now=terms.now)
+    weighed = yield step("locked.weigh_sides", account_ids=to_lock)
+    held = {row["account_id"]: row for row in rows}
+    posted = {row["account_id"]: row for row in weighed}
+    judged: list[Standing | Facts] = []
+    for facts in sides:
+        if facts.id not in held:
+            judged.append(facts)
+            continue
+        row = held[facts.id]
+        current = facts._replace(keeping=row["keeping"], state=row["state"], floor=row["floor"])
+        refuse_closed(current)
+        terms.directory.learn((current,))
+        balance = posted[facts.id]
+        judged.append(Standing(current, whole(balance, "posted"), whole(balance, "held")))
+    debit, credit = judged
+    if len(held) < len(to_lock):
+        return None
+    return debit, credit
+
+
+def judge(
+    wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, *, floor_guarded: bool
+) -> None:
+    """
+    Raise when the locked sides don't allow the transfer.
+    """
+    if isinstance(debit, Standing):
+        facts = debit.facts if floor_guarded else debit.facts._replace(floor=None)
+        refuse_uncovered(wanted, facts, posted=debit.posted, held=debit.held)
+    if isinstance(credit, Standing):
+        refuse_overfull(wanted, credit.facts, posted=credit.posted)
+
+
+def write_locked(
+    wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, terms: Terms
+) -> Plan[Rows]:
+    """
+    Write the transfer with its locked sides; no row when its key is taken or an unlocked side has changed.
+    """
+    debit_facts, debit_chain = _facts_and_chain(debit, -wanted.amount)
+    credit_facts, credit_chain = _facts_and_chain(credit, wanted.amount)
+    params = params_of(wanted, debit_facts, credit_facts, terms.now)
+    params.update(
+        debit_state=debit_facts.state,
+        credit_state=credit_facts.state,
+        debit_before=debit_chain[0] if debit_chain else None,
+        debit_after=debit_chain[1] if debit_chain else None,
+        credit_before=credit_chain[0] if credit_chain else None,
+        credit_after=credit_chain[1] if credit_chain else None,
+        debit_change=-wanted.amount if debit_chain else 0,
+        credit_change=wanted.amount if credit_chain else 0,
+        debit_tailed=debit_facts.keeping == "hot" and not debit_chain,
+        credit_tailed=credit_facts.keeping == "hot" and not credit_chain,
+        locked_ids=[side.facts.id for side in (debit, credit) if isinstance(side, Standing)],
+        unlocked_base_max=UNLOCKED_BASE_MAX,
+    )
+    return (yield step("locked.write", **params))
+
+
+def _facts_and_chain(
+    side: Standing | Facts, change: int
+) -> tuple[Facts, tuple[int, int] | None]:
+    if isinstance(side, Facts):
+        return side, None
+    if not side.chained:
+        return side.facts, None
+    return side.facts, (side.posted, side.posted + change)

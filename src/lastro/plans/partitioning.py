@@ -1,0 +1,91 @@
+"""
+Keeping partitions of the history ahead of need, and retiring old ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lastro.errors import InvalidInput
+from lastro.plans.plan import TOGETHER, Plan, Step, step
+
+LOCK_TIMEOUT_MS = 2_000
+
+
+class Partition(NamedTuple):
+    """
+    One partition of the history: transfers with `from_id` ≤ id < `to_id`. `transfers_about` is the server's estimate.
+    """
+
+    name: str
+    from_id: int
+    to_id: int
+    transfers_about: int
+
+
+def list_partitions() -> Plan[list[Partition]]:
+    """
+    Return the partitions with bounds, oldest first.
+    """
+    rows = yield step("partitioning.list")
+    return [Partition(**row) for row in rows]
+
+
+def keep_ahead(*, transfers: int, ahead: int) -> Plan[int]:
+    """
+    Make sure that *ahead* partitions of *transfers* ids each lie before the ids; return how many were made.
+
+    Rows that had to go to the default partition, because nobody kept partitions, become a partition of their own.
+    """
+    yield TOGETHER
+    yield step("schema.limit_lock_wait", lock_timeout=f"{LOCK_TIMEOUT_MS}ms")
+    yield step("partitioning.lock")
+    partitions = yield from list_partitions()
+    rows = yield step("partitioning.reached")
+    last_id, stray_id = rows[0]["last_id"], rows[0]["stray_id"]
+    end = partitions[-1].to_id if partitions else 1
+    made = 0
+    if stray_id is not None:
+        # Beyond every id that may be under way, so that the adopted partition isn't full on its first day.
+        to_id = _next_bound(max(stray_id, last_id), transfers) + transfers
+        yield from _compose("partitioning.compose_adopt", end, to_id)
+        end, made = to_id, 1
+    while end <= last_id + ahead * transfers:
+        yield from _compose("partitioning.compose_add", end, end + transfers)
+        end += transfers
+        made += 1
+    return made
+
+
+def retire(name: str) -> Plan[Partition]:
+    """
+    Take a partition out of the history; its table stays under its name, for an archive. No balance changes.
+
+    Keys of its transfers stay taken. Accounts kept summed get its sums carried over to their base rows.
+    """
+    yield TOGETHER
+    yield step("schema.limit_lock_wait", lock_timeout=f"{LOCK_TIMEOUT_MS}ms")
+    yield step("partitioning.lock")
+    partitions = yield from list_partitions()
+    rows = yield step("partitioning.reached")
+    found = next((partition for partition in partitions if partition.name == name), None)
+    if found is None or found.to_id > rows[0]["last_id"]:
+        retirable = [partition.name for partition in partitions if partition.to_id <= rows[0]["last_id"]]
+        raise InvalidInput(
+            f"partition {name!r} can't be retired: it isn't there, or new transfers still go to it; "
+            f"these can: {', '.join(retirable) or 'none yet'}",
+            argument="name",
+        )
+    yield step("partitioning.carry_over", from_id=found.from_id, to_id=found.to_id)
+    composed = yield step("partitioning.compose_retire", name=name)
+    yield Step("script", {}, script=composed[0]["script"])
+    return found
+
+
+def _compose(statement: str, from_id: int, to_id: int) -> Plan[None]:
+    composed = yield step(statement, from_id=from_id, to_id=to_id)
+    yield Step("script", {}, script=composed[0]["script"])
+
+
+def _next_bound(transfer_id: int, transfers: int) -> int:
+    return (transfer_id // transfers + 1) * transfers + 1

@@ -1,0 +1,55 @@
+"""
+Posting one transfer: the leanest statement for the two accounts first, the locked way where that wrote nothing.
+"""
+
+from __future__ import annotations
+
+from lastro.model.account import Facts
+from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, UNLOCKED_BASE_MAX
+from lastro.model.transfer import Intent, Posted
+from lastro.plans.accounts import sides_of
+from lastro.plans.locked import post_locked
+from lastro.plans.plan import Plan, Step
+from lastro.plans.transfers import Terms, created, find_transfer, needs_lock, params_of, replay
+
+
+def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
+    """
+    Post *wanted* once; the first transfer again, marked replayed, where its key is there with the same content.
+
+    Raises TransferConflict, InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange.
+    """
+    debit, credit = yield from sides_of(
+        terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
+    )
+    if not needs_lock(debit, wanted, "debit") and not needs_lock(credit, wanted, "credit"):
+        rows = yield _one_statement(wanted, debit, credit, terms)
+        if rows and rows[0]["id"] is not None:
+            return Posted(created(wanted, rows[0]), replayed=False)
+        # Once-only is judged before funds, and in a following statement: the rival whose key we met has committed by
+        # now, and only a new snapshot sees it.
+        stored = yield from find_transfer(wanted.key)
+        if stored is not None:
+            return replay(stored, wanted)
+        # The funds don't cover it, or the accounts changed since we learnt of them.
+        terms.directory.forget((debit, credit))
+    return (yield from post_locked(wanted, terms))
+
+
+def _one_statement(wanted: Intent, debit: Facts, credit: Facts, terms: Terms) -> Step:
+    params = params_of(wanted, debit, credit, terms.now)
+    params["unlocked_base_max"] = UNLOCKED_BASE_MAX
+    match (debit.keeping == "direct", credit.keeping == "direct"):
+        case (False, False):
+            lean = debit.keeping == "summed" and credit.keeping == "hot"
+            return Step("posting.post_to_hot" if lean else "posting.post_unlocked", params)
+        case (True, True):
+            name = "direct.post_both"
+        case (True, False):
+            name = "direct.post_debit"
+        case _:
+            name = "direct.post_credit"
+    params["lock_timeout"] = f"{terms.lock_timeout_ms}ms"
+    params["balance_min"] = BALANCE_MIN
+    params["balance_max"] = BALANCE_MAX
+    return Step(name, params)

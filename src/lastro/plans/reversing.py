@@ -1,0 +1,99 @@
+"""
+Reversing: undo a transfer, wholly or in part, by a new one; never more than the original.
+"""
+
+from __future__ import annotations
+
+from lastro.errors import AlreadyReversed, UnknownTransfer
+from lastro.model.transfer import Intent, Posted, Transfer
+from lastro.plans.accounts import kept_changing, sides_of
+from lastro.plans.locked import judge, lock_sides, write_locked
+from lastro.plans.plan import Plan, step
+from lastro.plans.stored import whole
+from lastro.plans.transfers import Terms, created, find_transfer, replay
+from lastro.plans.waiting import patiently, undone_when_refused
+
+
+def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted]:
+    """
+    Post the reversal *wanted* of the transfer named *key*, once. It is written whatever balance it leaves.
+
+    *wanted* is filled in here: its accounts are the original's the other way round, its amount what is left of the
+    original where *whole_rest* says so. Raises UnknownTransfer, AlreadyReversed and what a posting raises.
+    """
+    return (
+        yield from patiently(
+            undone_when_refused(_reverse(key, wanted, terms, whole_rest=whole_rest)),
+            terms.lock_timeout_ms,
+        )
+    )
+
+
+def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted]:
+    original = yield from find_transfer(key)
+    if original is None:
+        raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
+    wanted = _turned_round(original, wanted)
+    sides = yield from sides_of(
+        terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
+    )
+    # Both sides are locked, so that two reversals of one transfer come one after the other.
+    locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
+    stored = yield from find_transfer(wanted.key)
+    if stored is not None:
+        return replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted)
+    rows = yield step("reversing.already", original_id=original.id)
+    already = whole(rows[0], "already")
+    wanted = _within(original, wanted, already, whole_rest=whole_rest)
+    if locked is not None:
+        judge(wanted, *locked, floor_guarded=False)
+        rows = yield from write_locked(wanted, *locked, terms)
+        if rows:
+            yield from _note(original, wanted, already, rows[0]["id"])
+            return Posted(created(wanted, rows[0]), replayed=False)
+        stored = yield from find_transfer(wanted.key)
+        if stored is not None:
+            return replay(stored, wanted)
+    terms.directory.forget(sides)
+    raise kept_changing((wanted.debit, wanted.credit))
+
+
+def _turned_round(original: Transfer, wanted: Intent) -> Intent:
+    return wanted._replace(
+        debit=original.credit,
+        credit=original.debit,
+        currency=original.currency,
+        cause=original.cause if wanted.cause is None else wanted.cause,
+        reverses=original.key,
+    )
+
+
+def _within(original: Transfer, wanted: Intent, already: int, *, whole_rest: bool) -> Intent:
+    left = original.amount - already
+    if left == 0 or (not whole_rest and wanted.amount > left):
+        raise AlreadyReversed(
+            f"transfer {original.key!r} of {original.amount} {original.currency} has {left} left to reverse"
+            + ("" if whole_rest else f", and {wanted.amount} was asked for")
+            + " (minor units)",
+            key=original.key,
+            left=left,
+        )
+    return wanted._replace(amount=left) if whole_rest else wanted
+
+
+def _note(original: Transfer, wanted: Intent, already: int, transfer_id: int) -> Plan[None]:
+    noted = yield step(
+        "reversing.note",
+        original_id=original.id,
+        already=already,
+        amount=wanted.amount,
+        original_amount=original.amount,
+        transfer_id=transfer_id,
+    )
+    if not noted:
+        # Only a writer who passes the account locks by can come here; the unique index is the last referee.
+        raise AlreadyReversed(
+            f"transfer {original.key!r} was reversed by somebody else in the meantime",
+            key=original.key,
+            left=0,
+        )

@@ -1,0 +1,31 @@
+"""
+How a locked account stands: its terms, and what is posted and held, read after the lock was granted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lastro.model.account import Facts
+
+
+@dataclass(slots=True)
+class Standing:
+    """
+    An account whose base row this transaction holds. `posted` moves on with every transfer that is judged.
+    """
+
+    facts: Facts
+    posted: int
+    held: int
+
+    @property
+    def chained(self) -> bool:
+        """
+        Whether the base amount changes with each posting, so that the transfer carries the balance before and after.
+
+        A hot account that is being turned counts: its tail only shrinks now, so new entries go to the base row.
+        """
+        return self.facts.keeping == "direct" or (
+            self.facts.keeping == "hot" and self.facts.state == "turning"
+        )

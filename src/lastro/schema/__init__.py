@@ -1,0 +1,3 @@
+"""
+The ledger's tables: numbered migrations a dialect, up only, and the plan that applies them.
+"""

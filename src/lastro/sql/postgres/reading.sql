@@ -1,0 +1,76 @@
+-- Reading balances, entries and transfers. Nothing here locks.
+
+-- name: balance
+-- What is posted and held on one account, in one snapshot: never an entry twice, never one missing.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    balance.account,
+    balance.currency,
+    balance.posted,
+    balance.held
+FROM lastro.balance AS balance
+WHERE balance.account = %(name)s::text AND balance.currency = %(currency)s::text;
+
+-- name: balance_at
+-- What was posted on one account by everything recorded up to a moment.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    account.name AS account,
+    account.currency,
+    coalesce((
+        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
+        WHERE transfer.credit_id = account.id AND transfer.recorded_at <= %(at)s::timestamptz
+    ), 0)
+    - coalesce((
+        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
+        WHERE transfer.debit_id = account.id AND transfer.recorded_at <= %(at)s::timestamptz
+    ), 0) AS posted,
+    0 AS held
+FROM lastro.account AS account
+WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text;
+
+-- name: entries
+-- A page of one account's entries in the order of their transfers' ids, by the two history indexes.
+-- locks: none   returns: 0 … limit rows
+WITH page AS (
+    (
+        SELECT transfer.*
+        FROM lastro.transfer AS transfer
+        WHERE transfer.debit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
+        ORDER BY transfer.id
+        LIMIT %(limit)s::bigint
+    )
+    UNION ALL
+    (
+        SELECT transfer.*
+        FROM lastro.transfer AS transfer
+        WHERE transfer.credit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
+        ORDER BY transfer.id
+        LIMIT %(limit)s::bigint
+    )
+    ORDER BY id
+    LIMIT %(limit)s::bigint
+)
+
+SELECT
+    page.id AS transfer_id,
+    account.name AS account,
+    account.currency,
+    CASE WHEN page.debit_id = account.id THEN 'debit' ELSE 'credit' END AS side,
+    page.kind,
+    page.amount,
+    CASE WHEN page.debit_id = account.id THEN page.debit_before ELSE page.credit_before END AS balance_before,
+    CASE WHEN page.debit_id = account.id THEN page.debit_after ELSE page.credit_after END AS balance_after,
+    other.name AS counter_account,
+    page.key,
+    page.cause,
+    page.reverses,
+    page.source,
+    page.actor,
+    page.occurred_at,
+    page.recorded_at
+FROM page
+INNER JOIN lastro.account AS account ON account.id = %(account_id)s::bigint
+INNER JOIN lastro.account AS other
+    ON other.id = CASE WHEN page.debit_id = account.id THEN page.credit_id ELSE page.debit_id END
+ORDER BY page.id;
