@@ -30,9 +30,7 @@ def connect(
     moment of recording, for tests. Raises InvalidInput for a URL that it can't serve.
     """
     settings = EngineSettings(url, ledger_name(ledger), pool_max, prepared)
-    return Ledger(
-        open_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock)
-    )
+    return Ledger(open_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock))
 
 
 async def connect_async(
@@ -48,6 +46,4 @@ async def connect_async(
     Return the ledger in the database at `url` for asyncio; the arguments are those of `connect`.
     """
     settings = EngineSettings(url, ledger_name(ledger), pool_max, prepared)
-    return AsyncLedger(
-        open_async_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock)
-    )
+    return AsyncLedger(open_async_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock))

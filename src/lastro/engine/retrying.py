@@ -40,9 +40,9 @@ class Tries:
         self._failed += 1
         if isinstance(fault, OutcomeUnknown):
             if self._effect is Effect.READ:
-                fault = ConnectionLost(
-                    "the connection broke while reading; nothing was written"
-                ).with_traceback(fault.__traceback__)
+                fault = ConnectionLost("the connection broke while reading; nothing was written").with_traceback(
+                    fault.__traceback__
+                )
             else:
                 self._unanswered = fault
         once = isinstance(fault, OutcomeUnknown) and self._effect is Effect.ONCE
@@ -51,4 +51,4 @@ class Tries:
                 raise self._unanswered from fault
             raise fault
         pause_ms = min(FIRST_PAUSE_MS * 2 ** (self._failed - 1), PAUSE_MAX_MS)
-        return pause_ms * random.uniform(0.5, 1.0) / 1000  # noqa: S311 - jitter, no secret
+        return float(pause_ms * random.uniform(0.5, 1.0) / 1000)  # noqa: S311 - jitter, no secret

@@ -35,8 +35,7 @@ def scheme_of(url: str) -> str:
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise InvalidInput(
-            "a database URL begins with its scheme, as in postgresql://user@host/database; "
-            f"got {redacted(url)!r}",
+            f"a database URL begins with its scheme, as in postgresql://user@host/database; got {redacted(url)!r}",
             argument="url",
         )
     return scheme.partition("+")[0].lower()

@@ -79,9 +79,7 @@ class HeldLedger:
         them in), "summed" (no balance row is written; a balance is the sum of the history). `floor`: minor units that
         debits may not go below; None for no floor. Raises AccountConflict, AccountClosed, InvalidInput.
         """
-        return self._run(
-            self._operations.open_account(name, currency, keeping=keeping, floor=floor, metadata=metadata)
-        )
+        return self._run(self._operations.open_account(name, currency, keeping=keeping, floor=floor, metadata=metadata))
 
     def account(self, name: str, currency: str) -> Account:
         """Return one account. Raises UnknownAccount, CurrencyMismatch. Locks nothing."""
@@ -205,9 +203,7 @@ class HeldLedger:
         """
         return self._run(self._operations.balance(name, currency, at=at))
 
-    def entries(
-        self, name: str, currency: str, *, after: int | None = None, limit: int = ENTRIES_SHOWN
-    ) -> list[Entry]:
+    def entries(self, name: str, currency: str, *, after: int | None = None, limit: int = ENTRIES_SHOWN) -> list[Entry]:
         """
         Return up to `limit` (1 … 1,000) entries of an account, oldest first: those after the transfer id `after`.
 

@@ -110,17 +110,13 @@ class Operations:
         checked_name, checked_currency = account_name(name), currency_code(currency)
         return Ask(lambda: accounts.get_account(checked_name, checked_currency), Effect.READ)
 
-    def accounts(
-        self, *, after: tuple[str, str] | None, limit: int, prefix: str | None
-    ) -> Ask[list[Account]]:
+    def accounts(self, *, after: tuple[str, str] | None, limit: int, prefix: str | None) -> Ask[list[Account]]:
         """Ask for a page of accounts."""
         checked_after = None if after is None else (account_name(after[0]), currency_code(after[1]))
         checked_prefix = None if prefix is None else account_name(prefix, argument="prefix")
         checked_limit = _limit(limit, ACCOUNTS_LISTED_MAX)
         return Ask(
-            lambda: accounts.list_accounts(
-                after=checked_after, limit=checked_limit, prefix=checked_prefix
-            ),
+            lambda: accounts.list_accounts(after=checked_after, limit=checked_limit, prefix=checked_prefix),
             Effect.READ,
         )
 
@@ -189,9 +185,7 @@ class Operations:
         moment = optional_utc(at, argument="at")
         return Ask(lambda: reading.balance(checked_name, checked_currency, at=moment), Effect.READ)
 
-    def entries(
-        self, name: object, currency: object, *, after: int | None, limit: int
-    ) -> Ask[list[Entry]]:
+    def entries(self, name: object, currency: object, *, after: int | None, limit: int) -> Ask[list[Entry]]:
         """Ask for a page of an account's entries."""
         checked_name, checked_currency = account_name(name), currency_code(currency)
         checked_after = None if after is None else minor_units(after, name="after")
@@ -220,9 +214,7 @@ class Operations:
 
     def keep(self, name: object, currency: object, keeping: object) -> Course[Account]:
         """Ask to keep an account otherwise."""
-        return keeping_plans.keep(
-            account_name(name), currency_code(currency), keeping_word(keeping), now=self.now()
-        )
+        return keeping_plans.keep(account_name(name), currency_code(currency), keeping_word(keeping), now=self.now())
 
     def close_account(self, name: object, currency: object) -> Course[Account]:
         """Ask to close an account."""
@@ -232,9 +224,7 @@ class Operations:
         """Ask for the partitions of the history."""
         return Ask(partitioning.list_partitions, Effect.READ)
 
-    def keep_partitions(
-        self, *, transfers: int = PARTITION_TRANSFERS, ahead: int = PARTITIONS_AHEAD
-    ) -> Ask[int]:
+    def keep_partitions(self, *, transfers: int = PARTITION_TRANSFERS, ahead: int = PARTITIONS_AHEAD) -> Ask[int]:
         """Ask to make partitions ahead of need."""
         size, count = _positive(transfers, "transfers"), _positive(ahead, "ahead")
         return Ask(lambda: partitioning.keep_ahead(transfers=size, ahead=count), Effect.KEYED)
@@ -252,7 +242,5 @@ def _limit(limit: object, limit_max: int) -> int:
 
 def _positive(number: object, argument: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidInput(
-            f"{argument} must be a positive whole number; got {number!r}", argument=argument
-        )
+        raise InvalidInput(f"{argument} must be a positive whole number; got {number!r}", argument=argument)
     return number

@@ -81,9 +81,7 @@ def keeping_word(keeping: object) -> Keeping:
     for known in KEEPINGS:
         if keeping == known:
             return known
-    raise InvalidInput(
-        f"keeping is one of {', '.join(KEEPINGS)}; got {keeping!r}", argument="keeping"
-    )
+    raise InvalidInput(f"keeping is one of {', '.join(KEEPINGS)}; got {keeping!r}", argument="keeping")
 
 
 def floor_amount(floor: object) -> int | None:

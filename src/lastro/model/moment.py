@@ -14,9 +14,7 @@ def utc(moment: object, *, argument: str) -> datetime:
     Return *moment* in UTC. A datetime without a time zone is refused: nobody can know which one was meant.
     """
     if not isinstance(moment, datetime):
-        raise InvalidInput(
-            f"{argument} must be a datetime; got {type(moment).__name__}", argument=argument
-        )
+        raise InvalidInput(f"{argument} must be a datetime; got {type(moment).__name__}", argument=argument)
     if moment.utcoffset() is None:
         raise InvalidInput(
             f"{argument} needs a time zone, for example datetime.now(UTC); got {moment.isoformat()}",

@@ -65,7 +65,7 @@ class Money:
         return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
-def minor_units(value: int, *, name: str) -> int:
+def minor_units(value: object, *, name: str) -> int:
     """
     The value itself, when it is a signed 64-bit integer; `name` is what the message calls it.
 

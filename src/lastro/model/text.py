@@ -30,9 +30,7 @@ def text(value: object, *, argument: str, characters_max: int) -> str:
             argument=argument,
         )
     if "\0" in value:
-        raise InvalidInput(
-            f"{argument} must not contain a NUL character: {_shown(value)}", argument=argument
-        )
+        raise InvalidInput(f"{argument} must not contain a NUL character: {_shown(value)}", argument=argument)
     if not value.isascii():
         _encodable(value, argument=argument)
     return value
@@ -42,9 +40,7 @@ def optional_text(value: object, *, argument: str, characters_max: int) -> str |
     """
     Return *value* as `text` does, or None where there is none.
     """
-    return (
-        None if value is None else text(value, argument=argument, characters_max=characters_max)
-    )
+    return None if value is None else text(value, argument=argument, characters_max=characters_max)
 
 
 def metadata_json(metadata: object) -> str | None:
@@ -54,9 +50,7 @@ def metadata_json(metadata: object) -> str | None:
     if metadata is None:
         return None
     if not isinstance(metadata, Mapping):
-        raise InvalidInput(
-            f"metadata must be a mapping; got {type(metadata).__name__}", argument="metadata"
-        )
+        raise InvalidInput(f"metadata must be a mapping; got {type(metadata).__name__}", argument="metadata")
     try:
         encoded = json.dumps(
             dict(metadata),
@@ -66,9 +60,7 @@ def metadata_json(metadata: object) -> str | None:
             separators=(",", ":"),
         )
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"metadata must be plain JSON: {error}", argument="metadata"
-        ) from error
+        raise InvalidInput(f"metadata must be plain JSON: {error}", argument="metadata") from error
     _encodable(encoded, argument="metadata")
     if "\\u0000" in encoded:
         raise InvalidInput("metadata must not contain a NUL character", argument="metadata")
@@ -101,6 +93,4 @@ def _encodable(value: str, *, argument: str) -> None:
 
 
 def _shown(value: str) -> str:
-    return repr(
-        value if len(value) <= SHOWN_CHARACTERS_MAX else value[:SHOWN_CHARACTERS_MAX] + "…"
-    )
+    return repr(value if len(value) <= SHOWN_CHARACTERS_MAX else value[:SHOWN_CHARACTERS_MAX] + "…")

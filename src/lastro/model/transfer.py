@@ -169,9 +169,7 @@ def intent_of(wanted: Mapping[str, Any]) -> Intent:
     Check a mapping with the arguments of `post`, as batches and command lines bring it.
     """
     if not isinstance(wanted, Mapping):
-        raise InvalidInput(
-            f"a transfer to post is a mapping with {', '.join(REQUIRED)}; got {type(wanted).__name__}"
-        )
+        raise InvalidInput(f"a transfer to post is a mapping with {', '.join(REQUIRED)}; got {type(wanted).__name__}")
     missing = [name for name in REQUIRED if name not in wanted]
     unknown = [str(name) for name in wanted if name not in ARGUMENTS]
     if missing or unknown:
@@ -201,9 +199,7 @@ def transfer_amount(amount: object) -> int:
         )
     if isinstance(amount, Decimal):
         if not amount.is_finite() or amount != amount.to_integral_value():
-            raise InvalidInput(
-                f"amount must be a whole number of minor units; got {amount!r}", argument="amount"
-            )
+            raise InvalidInput(f"amount must be a whole number of minor units; got {amount!r}", argument="amount")
         # A huge exponent must not become a huge integer before it is refused.
         amount = int(amount) if abs(amount) <= AMOUNT_MAX else AMOUNT_MAX + 1
     if not 1 <= amount <= AMOUNT_MAX:

@@ -78,9 +78,7 @@ def get_account(name: str, currency: str) -> Plan[Account]:
     return read_account(rows[0])
 
 
-def list_accounts(
-    *, after: AccountKey | None, limit: int, prefix: str | None
-) -> Plan[list[Account]]:
+def list_accounts(*, after: AccountKey | None, limit: int, prefix: str | None) -> Plan[list[Account]]:
     """
     Return accounts in the order of (name, currency), the page after *after*.
     """
@@ -89,7 +87,7 @@ def list_accounts(
         "accounts.list",
         after_name=after_name,
         after_currency=after_currency,
-        limit=limit,
+        rows_max=limit,
         prefix=prefix,
     )
     return [read_account(row) for row in rows]
@@ -134,8 +132,7 @@ def refuse_unknown(name: str, currency: str) -> Plan[None]:
             currencies=currencies,
         )
     raise UnknownAccount(
-        f"there is no account {name!r} in {currency}; open it first: "
-        f"ledger.open_account({name!r}, {currency!r})",
+        f"there is no account {name!r} in {currency}; open it first: ledger.open_account({name!r}, {currency!r})",
         account=name,
         currency=currency,
     )
@@ -199,8 +196,7 @@ def _refuse_other_terms(stored: Account, *, keeping: Keeping, floor: int | None)
     }
     if fields:
         differences = ", ".join(
-            f"{field} is {there!r}, asked for {asked!r}"
-            for field, (there, asked) in fields.items()
+            f"{field} is {there!r}, asked for {asked!r}" for field, (there, asked) in fields.items()
         )
         raise AccountConflict(
             f"account {stored.name!r} in {stored.currency} is open on other terms: {differences}",
@@ -210,9 +206,7 @@ def _refuse_other_terms(stored: Account, *, keeping: Keeping, floor: int | None)
         )
 
 
-def sides_of(
-    directory: Directory, debit: AccountKey, credit: AccountKey
-) -> Plan[tuple[Facts, Facts]]:
+def sides_of(directory: Directory, debit: AccountKey, credit: AccountKey) -> Plan[tuple[Facts, Facts]]:
     """
     Return the facts of both sides of a transfer; raise for one that is unknown or closed.
     """

@@ -45,9 +45,7 @@ def post_many(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool
     return (yield from patiently(_until_settled(wanted, terms, partial=partial), terms.lock_timeout_ms))
 
 
-def _until_settled(
-    wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool
-) -> Plan[list[Outcome]]:
+def _until_settled(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
     for _ in range(LOOKS_MAX):
         try:
             return (yield from undone_when_refused(_attempt(wanted, terms, partial=partial)))
@@ -60,9 +58,7 @@ def _attempt(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool)
     sides = yield from _find_sides(wanted, terms)
     standings = yield from _lock_and_weigh(wanted, sides, terms)
     stored = yield from _find_keys(wanted)
-    judgement = judge_batch(
-        wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored
-    )
+    judgement = judge_batch(wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored)
     if not partial:
         _raise_first(judgement)
     posted = yield from write_batch(judgement, standings, terms.now)
@@ -85,9 +81,7 @@ def _find_sides(wanted: Sequence[Intent | Refusal], terms: Terms) -> Plan[_Sides
     return _Sides(found, refusals)
 
 
-def _lock_and_weigh(
-    wanted: Sequence[Intent | Refusal], sides: _Sides, terms: Terms
-) -> Plan[dict[int, Standing]]:
+def _lock_and_weigh(wanted: Sequence[Intent | Refusal], sides: _Sides, terms: Terms) -> Plan[dict[int, Standing]]:
     """
     Lock every account of the batch that has to be judged, in one order, and return how each stands under its lock.
     """
@@ -103,9 +97,7 @@ def _lock_and_weigh(
         if (row["keeping"], row["state"], row["floor"]) != (believed.keeping, believed.state, believed.floor):
             raise _LookAgain("an account is kept otherwise than believed")
         balance = posted[believed.id]
-        standings[believed.id] = Standing(
-            believed, posted=whole(balance, "posted"), held=whole(balance, "held")
-        )
+        standings[believed.id] = Standing(believed, posted=whole(balance, "posted"), held=whole(balance, "held"))
     if len(standings) < len(to_lock):
         raise _LookAgain("an account's base row is not there")
     return standings
@@ -165,5 +157,3 @@ def _account_keys(wanted: Sequence[Intent | Refusal]) -> list[AccountKey]:
 
 def _believed(wanted: Sequence[Intent | Refusal], terms: Terms) -> list[Facts]:
     return [facts for key in _account_keys(wanted) if (facts := terms.directory.get(*key))]
-
-

@@ -34,7 +34,7 @@ class Same(NamedTuple):
     The same intent as one earlier in the batch: it gets that one's transfer, replayed.
     """
 
-    index: int
+    position: int
 
 
 Verdict: TypeAlias = Accepted | Same | Posted | Refusal
@@ -62,8 +62,8 @@ class Judgement:
             match verdict:
                 case Accepted():
                     outcomes.append(Posted(next(written), replayed=False))
-                case Same(index):
-                    first = outcomes[index]
+                case Same(position):
+                    first = outcomes[position]
                     assert isinstance(first, Posted), "only a transfer that was posted can be the same as another"
                     outcomes.append(Posted(first.transfer, replayed=True))
                 case Posted() | Refusal():

@@ -10,6 +10,7 @@ folded in; and only then, under the lock and with nothing left unseen, the terms
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from lastro.errors import LockTimeout, Refusal
@@ -38,11 +39,11 @@ def keep(name: str, currency: str, keeping: Keeping, *, now: datetime | None) ->
     Keep an account *keeping* from now on. Postings go on meanwhile; those of the last moments wait for a lock.
     """
     for _ in range(LOOKS_MAX):
-        turned: Turned = yield Act(lambda: _turn(name, currency, keeping, now=now))
+        turned: Turned = yield Act(partial(_turn, name, currency, keeping, now=now))
         if turned.done:
             break
         yield from _settle(turned.facts)
-        if (yield Act(lambda facts=turned.facts: _finish(facts, keeping, now=now))):
+        if (yield Act(partial(_finish, turned.facts, keeping, now=now))):
             break
     else:
         raise LockTimeout(
@@ -50,7 +51,7 @@ def keep(name: str, currency: str, keeping: Keeping, *, now: datetime | None) ->
             account=name,
             currency=currency,
         )
-    account: Account = yield Act(lambda: get_account(name, currency), Effect.READ)
+    account: Account = yield Act(partial(get_account, name, currency), Effect.READ)
     return account
 
 
@@ -58,21 +59,19 @@ def close(name: str, currency: str, *, now: datetime | None) -> Course[Account]:
     """
     Close an account that is empty. Where it isn't, it is kept as before and AccountNotEmpty is raised.
     """
-    turned: Turned = yield Act(lambda: _turn(name, currency, None, now=now))
+    turned: Turned = yield Act(partial(_turn, name, currency, None, now=now))
     if not turned.done:
         yield from _settle(turned.facts)
     try:
-        account: Account = yield Act(lambda: close_account(name, currency, now=now))
+        account: Account = yield Act(partial(close_account, name, currency, now=now))
     except Refusal:
         if not turned.done:
-            yield Act(lambda: _finish(turned.facts, turned.facts.keeping, now=now))
+            yield Act(partial(_finish, turned.facts, turned.facts.keeping, now=now))
         raise
     return account
 
 
-def _turn(
-    name: str, currency: str, keeping: Keeping | None, *, now: datetime | None
-) -> Plan[Turned]:
+def _turn(name: str, currency: str, keeping: Keeping | None, *, now: datetime | None) -> Plan[Turned]:
     yield TOGETHER
     rows = yield step("accounts.lock", name=name, currency=currency)
     if not rows:
@@ -93,7 +92,7 @@ def _settle(facts: Facts) -> Course[None]:
     """
     Wait until no transaction is left that may post to the account by what it knew before, and fold its tail in.
     """
-    rows = yield Act(lambda: _under_way(), Effect.READ)
+    rows = yield Act(_under_way, Effect.READ)
     before = {row["transaction"] for row in rows}
     waited_ms = 0
     while before:
@@ -109,12 +108,11 @@ def _settle(facts: Facts) -> Course[None]:
             )
         yield Pause(LOOK_EVERY_MS)
         waited_ms += LOOK_EVERY_MS
-        rows = [row for row in (yield Act(lambda: _under_way(), Effect.READ)) if row["transaction"] in before]
+        rows = [row for row in (yield Act(_under_way, Effect.READ)) if row["transaction"] in before]
         before = {row["transaction"] for row in rows}
     if facts.keeping == "hot":
-        while (
-            yield Act(lambda: fold(facts.id, rows_max=CONSOLIDATION_ROWS_MAX, now=None))
-        ) == CONSOLIDATION_ROWS_MAX:
+        batch = Act(partial(fold, facts.id, rows_max=CONSOLIDATION_ROWS_MAX, now=None))
+        while (yield batch) == CONSOLIDATION_ROWS_MAX:
             pass
 
 

@@ -30,19 +30,13 @@ def post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool = True) -> 
 
     With `floor_guarded=False` the debit is written whatever the balance (a reversal is).
     """
-    return (
-        yield from patiently(
-            _post_locked(wanted, terms, floor_guarded=floor_guarded), terms.lock_timeout_ms
-        )
-    )
+    return (yield from patiently(_post_locked(wanted, terms, floor_guarded=floor_guarded), terms.lock_timeout_ms))
 
 
 def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[Posted]:
     lock_both = not floor_guarded
     for _ in range(LOOKS_MAX):
-        sides = yield from sides_of(
-            terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
-        )
+        sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
         locked = yield from lock_sides(wanted, sides, terms, lock_both=lock_both)
         # After the lock and before the funds: a retried debit that was applied is replayed, not "insufficient".
         stored = yield from find_transfer(wanted.key)
@@ -98,9 +92,7 @@ def lock_sides(
     return debit, credit
 
 
-def judge(
-    wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, *, floor_guarded: bool
-) -> None:
+def judge(wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, *, floor_guarded: bool) -> None:
     """
     Raise when the locked sides don't allow the transfer.
     """
@@ -111,9 +103,7 @@ def judge(
         refuse_overfull(wanted, credit.facts, posted=credit.posted)
 
 
-def write_locked(
-    wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, terms: Terms
-) -> Plan[Rows]:
+def write_locked(wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, terms: Terms) -> Plan[Rows]:
     """
     Write the transfer with its locked sides; no row when its key is taken or an unlocked side has changed.
     """
@@ -137,9 +127,7 @@ def write_locked(
     return (yield step("locked.write", **params))
 
 
-def _facts_and_chain(
-    side: Standing | Facts, change: int
-) -> tuple[Facts, tuple[int, int] | None]:
+def _facts_and_chain(side: Standing | Facts, change: int) -> tuple[Facts, tuple[int, int] | None]:
     if isinstance(side, Facts):
         return side, None
     if not side.chained:

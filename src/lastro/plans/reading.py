@@ -27,9 +27,7 @@ def balance(name: str, currency: str, *, at: datetime | None) -> Plan[Balance]:
     return read_balance(rows[0])
 
 
-def entries(
-    name: str, currency: str, *, after: int | None, limit: int, directory: Directory
-) -> Plan[list[Entry]]:
+def entries(name: str, currency: str, *, after: int | None, limit: int, directory: Directory) -> Plan[list[Entry]]:
     """
     Return up to *limit* entries of one account, oldest first, after the transfer id *after*.
     """
@@ -37,5 +35,5 @@ def entries(
     if (name, currency) not in found:
         yield from refuse_unknown(name, currency)
     facts = found[name, currency]
-    rows = yield step("reading.entries", account_id=facts.id, after=after or 0, limit=limit)
+    rows = yield step("reading.entries", account_id=facts.id, after=after or 0, rows_max=limit)
     return [read_entry(row) for row in rows]

@@ -34,9 +34,7 @@ def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Pla
     if original is None:
         raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
     wanted = _turned_round(original, wanted)
-    sides = yield from sides_of(
-        terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
-    )
+    sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
     # Both sides are locked, so that two reversals of one transfer come one after the other.
     locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
     stored = yield from find_transfer(wanted.key)

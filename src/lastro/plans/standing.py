@@ -26,6 +26,4 @@ class Standing:
 
         A hot account that is being turned counts: its tail only shrinks now, so new entries go to the base row.
         """
-        return self.facts.keeping == "direct" or (
-            self.facts.keeping == "hot" and self.facts.state == "turning"
-        )
+        return self.facts.keeping == "direct" or (self.facts.keeping == "hot" and self.facts.state == "turning")

@@ -5,6 +5,7 @@ The ticks that workers repeat and that anybody may run by hand: one round of con
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from lastro.model.limits import (
@@ -27,9 +28,7 @@ class Consolidated(NamedTuple):
     full: bool
 
 
-def consolidate(
-    *, rows_max: int = CONSOLIDATION_ROWS_MAX, now: datetime | None
-) -> Course[Consolidated]:
+def consolidate(*, rows_max: int = CONSOLIDATION_ROWS_MAX, now: datetime | None) -> Course[Consolidated]:
     """
     Fold in what is there: account by account, batch by batch, until no batch is full or the round's limit is reached.
     """
@@ -39,7 +38,7 @@ def consolidate(
         accounts += 1
         taken = rows_max
         while taken == rows_max and batches < CONSOLIDATION_BATCHES_MAX:
-            taken = yield Act(lambda account_id=account_id: fold(account_id, rows_max=rows_max, now=now))
+            taken = yield Act(partial(fold, account_id, rows_max=rows_max, now=now))
             rows += taken
             batches += 1
         if batches >= CONSOLIDATION_BATCHES_MAX:

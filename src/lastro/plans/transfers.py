@@ -4,7 +4,7 @@ What every way of posting shares: its terms, the key's verdict, the refusals ove
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from lastro.errors import AmountOutOfRange, InsufficientFunds, TransferConflict
@@ -81,8 +81,8 @@ def created(wanted: Intent, row: Row) -> Transfer:
         credit=wanted.credit,
         amount=wanted.amount,
         currency=wanted.currency,
-        occurred_at=row["occurred_at"],
-        recorded_at=row["recorded_at"],
+        occurred_at=row["occurred_at"].astimezone(UTC),
+        recorded_at=row["recorded_at"].astimezone(UTC),
         cause=wanted.cause,
         reverses=wanted.reverses,
         source=wanted.source,

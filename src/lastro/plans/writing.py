@@ -5,7 +5,7 @@ Writing a judged batch: keys claimed, history copied, one tail row an account, o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from lastro.model.limits import UNLOCKED_BASE_MAX
@@ -27,16 +27,13 @@ def write_batch(
         return []
     drawn = (yield step("batch.draw_ids", transfers=len(accepted), now=now))[0]
     ids: list[int] = drawn["ids"]
-    recorded_at: datetime = drawn["recorded_at"]
+    recorded_at: datetime = drawn["recorded_at"].astimezone(UTC)
     claimed = yield from _claim_keys(judgement, accepted, ids)
     if claimed < len(accepted):
         return None
     yield Step("batch.copy_transfers", {}, copied=_history_rows(accepted, ids, recorded_at))
     yield from _change_balances(accepted, ids, standings, recorded_at)
-    return [
-        _created(transfer, transfer_id, recorded_at)
-        for transfer, transfer_id in zip(accepted, ids, strict=True)
-    ]
+    return [_created(transfer, transfer_id, recorded_at) for transfer, transfer_id in zip(accepted, ids, strict=True)]
 
 
 def _claim_keys(judgement: Judgement, accepted: Sequence[Accepted], ids: Sequence[int]) -> Plan[int]:
@@ -59,9 +56,7 @@ def _claim_keys(judgement: Judgement, accepted: Sequence[Accepted], ids: Sequenc
     return claimed
 
 
-def _history_rows(
-    accepted: Sequence[Accepted], ids: Sequence[int], recorded_at: datetime
-) -> Iterator[tuple[Any, ...]]:
+def _history_rows(accepted: Sequence[Accepted], ids: Sequence[int], recorded_at: datetime) -> Iterator[tuple[Any, ...]]:
     recorded = recorded_at.isoformat()
     for transfer, transfer_id in zip(accepted, ids, strict=True):
         intent, debit, credit, debit_before, credit_before = transfer

@@ -4,6 +4,7 @@ Migrating a ledger up: each migration in a transaction of its own, one migrator 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeVar
 
 from lastro.errors import LockTimeout, SchemaOutdated
@@ -34,11 +35,9 @@ def migrate(dialect: str, ledger: str) -> Course[list[str]]:
     """
     applied: list[str] = []
     for migration in migrations(dialect, ledger):
-        if (yield from _persistently(lambda migration=migration: apply(migration, dialect=dialect, ledger=ledger))):
-            applied.append(f"{migration.number:04}_{migration.name}")
-    yield from _persistently(
-        lambda: keep_ahead(transfers=PARTITION_TRANSFERS, ahead=PARTITIONS_AHEAD)
-    )
+        is_new = yield from _persistently(partial(apply, migration, dialect=dialect, ledger=ledger))
+        applied += [f"{migration.number:04}_{migration.name}"] if is_new else []
+    yield from _persistently(partial(keep_ahead, transfers=PARTITION_TRANSFERS, ahead=PARTITIONS_AHEAD))
     return applied
 
 

@@ -41,7 +41,7 @@ WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text;
 
 -- name: list
 -- A page of accounts in the order of name and currency (bytewise, so that the order is the same everywhere).
--- locks: none   returns: 0 … limit rows
+-- locks: none   returns: 0 … rows_max rows
 SELECT
     account.name,
     account.currency,
@@ -56,7 +56,7 @@ WHERE
     (account.name, account.currency) > (%(after_name)s::text, %(after_currency)s::text)
     AND (%(prefix)s::text IS NULL OR starts_with(account.name, %(prefix)s::text))
 ORDER BY account.name, account.currency
-LIMIT %(limit)s::bigint;
+LIMIT %(rows_max)s;
 
 -- name: find
 -- What postings must know of these accounts.

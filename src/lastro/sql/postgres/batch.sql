@@ -1,4 +1,4 @@
--- Posting many transfers in one transaction. Keys and accounts are locked in one order; each statement runs once a batch.
+-- Posting many transfers in one transaction. Keys and accounts are locked in one order; a statement runs once a batch.
 
 -- name: find_keys
 -- The transfers that hold some of these keys, in a snapshot taken after the accounts were locked.

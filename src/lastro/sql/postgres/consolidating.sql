@@ -45,7 +45,7 @@ WITH taken AS (
                 candidate.account_id = %(account_id)s::bigint
                 AND EXISTS (SELECT FROM lastro.base AS known WHERE known.account_id = %(account_id)s::bigint)
             ORDER BY candidate.transfer_id
-            LIMIT %(rows_max)s::bigint
+            LIMIT %(rows_max)s
             FOR UPDATE OF candidate SKIP LOCKED
         ))
     RETURNING tail.amount

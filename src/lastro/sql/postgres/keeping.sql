@@ -9,7 +9,7 @@ SELECT
     running.virtualtransaction AS transaction,
     activity.pid,
     activity.application_name AS application,
-    extract(EPOCH FROM clock_timestamp() - activity.xact_start)::bigint AS age_s
+    date_part('epoch', clock_timestamp() - activity.xact_start)::bigint AS age_s
 FROM pg_stat_activity AS activity
 INNER JOIN pg_locks AS running
     ON activity.pid = running.pid AND running.locktype = 'virtualxid' AND running.mode = 'ExclusiveLock'
@@ -23,7 +23,7 @@ SELECT
     prepared.gid AS transaction,
     0 AS pid,
     'prepared transaction ' || prepared.gid AS application,
-    extract(EPOCH FROM clock_timestamp() - prepared.prepared)::bigint AS age_s
+    date_part('epoch', clock_timestamp() - prepared.prepared)::bigint AS age_s
 FROM pg_prepared_xacts AS prepared
 WHERE prepared.database = current_database();
 
@@ -49,7 +49,8 @@ WHERE account_id = %(account_id)s::bigint;
 -- name: has_tail
 -- Whether anything of an account is still to be folded in.
 -- locks: none   returns: 1 row
-SELECT EXISTS (SELECT FROM lastro.tail AS tail WHERE tail.account_id = %(account_id)s::bigint) AS found;
+SELECT count(*) > 0 AS found
+FROM (SELECT FROM lastro.tail AS tail WHERE tail.account_id = %(account_id)s::bigint LIMIT 1) AS first_row;
 
 -- name: summed_history
 -- What the history sums to for an account.

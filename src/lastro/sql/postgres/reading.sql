@@ -31,14 +31,14 @@ WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text;
 
 -- name: entries
 -- A page of one account's entries in the order of their transfers' ids, by the two history indexes.
--- locks: none   returns: 0 … limit rows
+-- locks: none   returns: 0 … rows_max rows
 WITH page AS (
     (
         SELECT transfer.*
         FROM lastro.transfer AS transfer
         WHERE transfer.debit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
         ORDER BY transfer.id
-        LIMIT %(limit)s::bigint
+        LIMIT %(rows_max)s
     )
     UNION ALL
     (
@@ -46,10 +46,10 @@ WITH page AS (
         FROM lastro.transfer AS transfer
         WHERE transfer.credit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
         ORDER BY transfer.id
-        LIMIT %(limit)s::bigint
+        LIMIT %(rows_max)s
     )
     ORDER BY id
-    LIMIT %(limit)s::bigint
+    LIMIT %(rows_max)s
 )
 
 SELECT

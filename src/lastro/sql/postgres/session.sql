@@ -1,4 +1,5 @@
 -- The transaction around a plan's statements: how long it waits, and where it can return to.
+-- noqa: disable=PRS
 
 -- name: limit_lock_wait
 -- Bound every wait for a lock in this transaction; a limit that the caller set already stands.
