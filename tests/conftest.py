@@ -1,0 +1,128 @@
+"""One PostgreSQL 18 for the whole run, a database for each xdist worker, a ledger (a schema) for each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+import lastro
+from lastro import AsyncLedger, Ledger
+from lastro.embedded import EmbeddedServer
+from lastro.testing import temporary_ledger
+from lastro.testing.temporary import THROW_AWAY_SETTINGS
+
+URL_VARIABLE = "LASTRO_DATABASE_URL"
+REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
+# Two workers, each with pools, threads and processes of its tests.
+TEST_SETTINGS = THROW_AWAY_SETTINGS | {"max_connections": "300"}
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Iterator[str]:
+    """
+    The libpq URL of this worker's own database on a real PostgreSQL.
+
+    A database each, because `keep` waits for every transaction of its database: another worker's would hold it up.
+    """
+    given = os.environ.get(URL_VARIABLE)
+    if given:
+        with _own_database(given, worker) as url:
+            yield url
+        return
+    # Under xdist each worker gets a folder below the run's own; the server is started by the first that comes.
+    folder = tmp_path_factory.getbasetemp()
+    server = EmbeddedServer((folder if worker == "master" else folder.parent) / "server")
+    server.start(settings=TEST_SETTINGS)
+    try:
+        with _own_database(server.url, worker) as url:
+            yield url
+    finally:
+        server.release()
+
+
+@pytest.fixture(scope="session")
+def worker(request: pytest.FixtureRequest) -> str:
+    """The xdist worker's name (gw0, gw1, ...), or `master` where there are none."""
+    return str(getattr(request.config, "workerinput", {}).get("workerid", "master"))
+
+
+@pytest.fixture
+def ledger(server_url: str) -> Iterator[Ledger]:
+    """A migrated ledger of this test's own."""
+    with temporary_ledger(server_url) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def ledger_name(ledger: Ledger) -> str:
+    """The schema in which this test's ledger lives, for `lastro.connect(url, ledger=ledger_name)` and for raw SQL."""
+    return ledger._operations.ledger
+
+
+@pytest.fixture
+async def async_ledger(server_url: str, ledger_name: str) -> AsyncIterator[AsyncLedger]:
+    """The same ledger as `ledger`, awaited."""
+    async with await lastro.connect_async(server_url, ledger=ledger_name) as awaited:
+        yield awaited
+
+
+@pytest.fixture
+def connection(server_url: str, ledger_name: str) -> Iterator[psycopg.Connection[Any]]:
+    """
+    A psycopg connection, not autocommit, that sees the test's ledger by its search path: `SELECT … FROM transfer`.
+    """
+    with psycopg.connect(server_url, options=f"-c search_path={ledger_name},public") as connection:
+        yield connection
+        connection.rollback()
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[str], Path]:
+    """
+    Find a program that a test can't do without: `need("pgbouncer")`.
+
+    Where it is missing the test is skipped, or fails when LASTRO_TEST_REQUIRE names it.
+    """
+    return require
+
+
+def require(program: str, *, name: str | None = None) -> Path:
+    """Return the program's path; skip, or fail where LASTRO_TEST_REQUIRE names it (*name*: how it is called there)."""
+    found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    if found:
+        return Path(found)
+    required = {word.strip() for word in os.environ.get(REQUIRE_VARIABLE, "").split(",")}
+    message = f"{program} isn't installed; `make services` installs it"
+    if (name or program) in required:
+        pytest.fail(f"{message}, and {REQUIRE_VARIABLE} requires it")
+    pytest.skip(message)
+
+
+class _own_database:  # noqa: N801  (a context manager, used like a function)
+    """A database of the worker's own on the server of *url*; *url* itself where there is only one process."""
+
+    def __init__(self, url: str, worker: str) -> None:
+        self._admin_url, self._name = url, f"lastro_test_{worker}"
+        self._url = url if worker == "master" else urlunsplit(urlsplit(url)._replace(path=f"/{self._name}"))
+
+    def __enter__(self) -> str:
+        if self._url != self._admin_url:
+            self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", "CREATE DATABASE {}")
+        return self._url
+
+    def __exit__(self, *_: object) -> None:
+        if self._url != self._admin_url:
+            self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+
+    def _run(self, *statements: str) -> None:
+        with psycopg.connect(self._admin_url, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(sql.SQL(statement).format(sql.Identifier(self._name)))
