@@ -17,7 +17,7 @@ from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.partitioning import Partition
 from lastro.plans.plan import Effect, MakePlan
-from lastro.plans.ticking import Consolidated, consolidate
+from lastro.plans.ticking import AfterBatch, Consolidated, consolidate
 from lastro.plans.versions import check_version
 from lastro.schema.migrate import latest, migrate
 
@@ -283,11 +283,14 @@ class Ledger(HeldLedger):
         account: Account = self._walk(self._operations.close_account(name, currency))
         return account
 
-    def consolidate(self) -> Consolidated:
+    def consolidate(self, *, after_batch: AfterBatch | None = None) -> Consolidated:
         """
         Fold what is in the tail into the base rows: one round, as the consolidator does it every 500 ms.
+
+        Each batch of at most 5,000 rows is a transaction of its own. `after_batch` is told the rows of each one as soon
+        as it is committed; when it returns False the round ends there.
         """
-        consolidated: Consolidated = self._walk(consolidate(now=self._operations.now()))
+        consolidated: Consolidated = self._walk(consolidate(now=self._operations.now(), after_batch=after_batch))
         return consolidated
 
     def partitions(self) -> list[Partition]:

@@ -1,12 +1,14 @@
 -- Folding the tail into the base amounts.
 
 -- name: accounts_with_tail
--- Accounts that have something to fold in, by hopping over the tail's index from one account to the next.
+-- Accounts that have something to fold in, by hopping over the tail's index from one account to the next. A round pages
+-- through all of them: starting over at the lowest account would starve those above a thousand busy ones.
 -- locks: none   returns: 0 … accounts_max rows
 WITH RECURSIVE hop AS (
     (
         SELECT tail.account_id, 1 AS hops
         FROM lastro.tail AS tail
+        WHERE tail.account_id > %(after_id)s::bigint
         ORDER BY tail.account_id
         LIMIT 1
     )
