@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from lastro.errors import InvalidInput, Refusal
 from lastro.model.account import (
+    WORLD,
     Account,
     Balance,
     account_name,
@@ -214,11 +215,12 @@ class Operations:
 
     def keep(self, name: object, currency: object, keeping: object) -> Course[Account]:
         """Ask to keep an account otherwise."""
-        return keeping_plans.keep(account_name(name), currency_code(currency), keeping_word(keeping), now=self.now())
+        checked_name, checked_currency = _of_the_books(name), currency_code(currency)
+        return keeping_plans.keep(checked_name, checked_currency, keeping_word(keeping), now=self.now())
 
     def close_account(self, name: object, currency: object) -> Course[Account]:
         """Ask to close an account."""
-        return keeping_plans.close(account_name(name), currency_code(currency), now=self.now())
+        return keeping_plans.close(_of_the_books(name), currency_code(currency), now=self.now())
 
     def partitions(self) -> Ask[list[Partition]]:
         """Ask for the partitions of the history."""
@@ -232,6 +234,16 @@ class Operations:
     def retire_partition(self, name: str) -> Ask[Partition]:
         """Ask to take a partition out of the history."""
         return Ask(lambda: partitioning.retire(name), Effect.KEYED)
+
+
+def _of_the_books(name: object) -> str:
+    checked = account_name(name)
+    if checked == WORLD:
+        raise InvalidInput(
+            f"{WORLD!r} is the built-in account outside the books: its terms never change and it is never closed",
+            argument="name",
+        )
+    return checked
 
 
 def _limit(limit: object, limit_max: int) -> int:

@@ -4,7 +4,7 @@ Posting one transfer: the leanest statement for the two accounts first, the lock
 
 from __future__ import annotations
 
-from lastro.model.account import Facts
+from lastro.model.account import WORLD, Facts
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted
 from lastro.plans.accounts import sides_of
@@ -41,7 +41,7 @@ def _one_statement(wanted: Intent, debit: Facts, credit: Facts, terms: Terms) ->
     params["unlocked_base_max"] = UNLOCKED_BASE_MAX
     match (debit.keeping == "direct", credit.keeping == "direct"):
         case (False, False):
-            lean = debit.keeping == "summed" and credit.keeping == "hot"
+            lean = debit.name == WORLD and credit.keeping == "hot"
             return Step("posting.post_to_hot" if lean else "posting.post_unlocked", params)
         case (True, True):
             name = "direct.post_both"

@@ -5,7 +5,7 @@
 -- the statements after it find out which. Nothing was written then.
 
 -- name: post_to_hot
--- The checkout: debit an account kept summed that has no floor (the world), credit one kept hot. Only inserts.
+-- The checkout: debit the world, whose terms never change, and credit an account kept hot. Only inserts.
 -- locks: none that another posting waits for   returns: 0 or 1 row: the new transfer
 WITH named AS (
     INSERT INTO lastro.transfer_key (key, transfer_id, debit_id)
@@ -13,12 +13,10 @@ WITH named AS (
         %(key)s::text,
         nextval('lastro.transfer_id'),
         %(debit_id)s::bigint
-    FROM lastro.base AS d
-    CROSS JOIN lastro.base AS c
+    FROM lastro.base AS c
     WHERE
-        d.account_id = %(debit_id)s::bigint AND d.keeping = 'summed' AND d.state = 'open' AND d.floor IS NULL
-        AND c.account_id = %(credit_id)s::bigint AND c.keeping = 'hot' AND c.state = 'open'
-        AND d.amount >= -%(unlocked_base_max)s::bigint AND c.amount <= %(unlocked_base_max)s::bigint
+        c.account_id = %(credit_id)s::bigint AND c.keeping = 'hot' AND c.state = 'open'
+        AND c.amount <= %(unlocked_base_max)s::bigint
     ON CONFLICT (key) DO NOTHING
     RETURNING transfer_id
 ),
