@@ -14,6 +14,7 @@ from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import find_facts, kept_changing, refuse_closed, refuse_unknown
 from lastro.plans.judging import Judgement, judge_batch
 from lastro.plans.plan import Plan, step
+from lastro.plans.posting import post
 from lastro.plans.standing import Standing
 from lastro.plans.stored import read_transfer, whole
 from lastro.plans.transfers import Terms, needs_lock, refuse_retired
@@ -42,7 +43,19 @@ def post_many(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool
     All or nothing by default: the first refusal is raised, with its position as `index`. With `partial`, what is
     refused is refused alone; a Refusal among *wanted* (input that failed its checks) is handed through as its outcome.
     """
+    if len(wanted) == 1 and isinstance(wanted[0], Intent):
+        return (yield from _post_alone(wanted[0], terms, partial=partial))
     return (yield from patiently(_until_settled(wanted, terms, partial=partial), terms.lock_timeout_ms))
+
+
+def _post_alone(wanted: Intent, terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
+    # A batch of one goes the way of one: mostly a single statement, where the batch takes a dozen.
+    try:
+        return [(yield from post(wanted, terms))]
+    except Refusal as refusal:
+        if not partial:
+            raise placed(refusal, 0) from refusal
+        return [refusal]
 
 
 def _until_settled(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:

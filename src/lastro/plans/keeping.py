@@ -66,7 +66,7 @@ def close(name: str, currency: str, *, now: datetime | None) -> Course[Account]:
         account: Account = yield Act(partial(close_account, name, currency, now=now))
     except Refusal:
         if not turned.done:
-            yield Act(partial(_finish, turned.facts, turned.facts.keeping, now=now))
+            yield Act(partial(_turn_back, turned.facts, now=now))
         raise
     return account
 
@@ -134,6 +134,13 @@ def _finish(turned: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[bo
         return False
     yield from _change(facts, keeping, now=now)
     return True
+
+
+def _turn_back(turned: Facts, *, now: datetime | None) -> Plan[None]:
+    yield TOGETHER
+    rows = yield step("accounts.lock", name=turned.name, currency=turned.currency)
+    if read_facts(rows[0]).state == "turning":
+        yield step("keeping.turn_back", account_id=turned.id, now=now)
 
 
 def _change(facts: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[None]:

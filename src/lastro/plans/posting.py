@@ -9,7 +9,7 @@ from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted
 from lastro.plans.accounts import sides_of
 from lastro.plans.locked import post_locked
-from lastro.plans.plan import Plan, Step
+from lastro.plans.plan import Plan, Step, step
 from lastro.plans.transfers import Terms, created, find_transfer, needs_lock, params_of, replay
 
 
@@ -26,6 +26,7 @@ def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
         rows = yield _one_statement(wanted, debit, credit, terms)
         if rows and rows[0]["id"] is not None:
             return Posted(created(wanted, rows[0]), replayed=False)
+        yield step("session.give_lock_wait_back")
         # Once-only is judged before funds, and in a following statement: the rival whose key we met has committed by
         # now, and only a new snapshot sees it.
         stored = yield from find_transfer(wanted.key)
@@ -39,6 +40,7 @@ def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
 def _one_statement(wanted: Intent, debit: Facts, credit: Facts, terms: Terms) -> Step:
     params = params_of(wanted, debit, credit, terms.now)
     params["unlocked_base_max"] = UNLOCKED_BASE_MAX
+    params["lock_timeout"] = f"{terms.lock_timeout_ms}ms"
     match (debit.keeping == "direct", credit.keeping == "direct"):
         case (False, False):
             lean = debit.name == WORLD and credit.keeping == "hot"
@@ -49,7 +51,6 @@ def _one_statement(wanted: Intent, debit: Facts, credit: Facts, terms: Terms) ->
             name = "direct.post_debit"
         case _:
             name = "direct.post_credit"
-    params["lock_timeout"] = f"{terms.lock_timeout_ms}ms"
     params["balance_min"] = BALANCE_MIN
     params["balance_max"] = BALANCE_MAX
     return Step(name, params)

@@ -34,6 +34,13 @@ UPDATE lastro.base
 SET state = 'turning', changed_at = coalesce(%(now)s::timestamptz, now())
 WHERE account_id = %(account_id)s::bigint;
 
+-- name: turn_back
+-- Post to this account as before.
+-- locks: none that isn't held already   returns: nothing
+UPDATE lastro.base
+SET state = 'open', changed_at = coalesce(%(now)s::timestamptz, now())
+WHERE account_id = %(account_id)s::bigint;
+
 -- name: set_terms
 -- The new terms of an account, with the base amount that leaves its balance as it is.
 -- locks: none that isn't held already   returns: nothing

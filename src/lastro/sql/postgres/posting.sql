@@ -3,6 +3,10 @@
 -- Every statement checks again what the process believes of the two accounts (how they are kept, that they are open,
 -- that no floor came). No row means that the belief was stale, that the key is taken or that the funds don't cover it;
 -- the statements after it find out which. Nothing was written then.
+--
+-- They wait for one thing: a rival that is writing the same key. The wait is bounded by lock_timeout, unless the caller
+-- set a limit of its own; the caller's setting is given back with the row, or by session.give_lock_wait_back where
+-- there is none.
 
 -- name: post_to_hot
 -- The checkout: debit the world, whose terms never change, and credit an account kept hot. Only inserts.
@@ -17,6 +21,9 @@ WITH named AS (
     WHERE
         c.account_id = %(credit_id)s::bigint AND c.keeping = 'hot' AND c.state = 'open'
         AND c.amount <= %(unlocked_base_max)s::bigint
+        AND CASE set_config('lastro.callers_lock_timeout', current_setting('lock_timeout'), true)
+            WHEN '0' THEN set_config('lock_timeout', %(lock_timeout)s::text, true) ELSE 'kept'
+        END IS NOT NULL
     ON CONFLICT (key) DO NOTHING
     RETURNING transfer_id
 ),
@@ -56,7 +63,9 @@ tailed AS (
 SELECT
     new.id,
     new.occurred_at,
-    new.recorded_at
+    new.recorded_at,
+    set_config('lock_timeout', current_setting('lastro.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro.callers_lock_timeout', '', true) AS nothing_to_restore
 FROM new;
 
 -- name: post_unlocked
@@ -75,6 +84,9 @@ WITH named AS (
         AND d.state = 'open' AND d.floor IS NULL
         AND c.account_id = %(credit_id)s::bigint AND c.keeping = %(credit_keeping)s::text AND c.state = 'open'
         AND d.amount >= -%(unlocked_base_max)s::bigint AND c.amount <= %(unlocked_base_max)s::bigint
+        AND CASE set_config('lastro.callers_lock_timeout', current_setting('lock_timeout'), true)
+            WHEN '0' THEN set_config('lock_timeout', %(lock_timeout)s::text, true) ELSE 'kept'
+        END IS NOT NULL
     ON CONFLICT (key) DO NOTHING
     RETURNING transfer_id
 ),
@@ -120,7 +132,9 @@ tailed AS (
 SELECT
     new.id,
     new.occurred_at,
-    new.recorded_at
+    new.recorded_at,
+    set_config('lock_timeout', current_setting('lastro.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro.callers_lock_timeout', '', true) AS nothing_to_restore
 FROM new;
 
 -- name: find_transfer
