@@ -4,6 +4,7 @@ Posting one transfer: the leanest statement for the two accounts first, the lock
 
 from __future__ import annotations
 
+from lastro.errors import AccountClosed, CurrencyMismatch, UnknownAccount
 from lastro.model.account import WORLD, Facts
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted
@@ -19,6 +20,17 @@ def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
 
     Raises TransferConflict, InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange.
     """
+    try:
+        return (yield from _post(wanted, terms))
+    except (AccountClosed, UnknownAccount, CurrencyMismatch):
+        # Once-only is judged before the accounts as well: a retry of what was posted before a closing is a replay.
+        stored = yield from find_transfer(wanted.key)
+        if stored is None:
+            raise
+        return replay(stored, wanted)
+
+
+def _post(wanted: Intent, terms: Terms) -> Plan[Posted]:
     debit, credit = yield from sides_of(
         terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
     )

@@ -4,7 +4,7 @@ Reversing: undo a transfer, wholly or in part, by a new one; never more than the
 
 from __future__ import annotations
 
-from lastro.errors import AlreadyReversed, UnknownTransfer
+from lastro.errors import AccountClosed, AlreadyReversed, UnknownTransfer
 from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.locked import judge, lock_sides, write_locked
@@ -34,9 +34,15 @@ def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Pla
     if original is None:
         raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
     wanted = _turned_round(original, wanted)
-    sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
-    # Both sides are locked, so that two reversals of one transfer come one after the other.
-    locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
+    try:
+        sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
+        # Both sides are locked, so that two reversals of one transfer come one after the other.
+        locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
+    except AccountClosed:
+        # A retry of what was reversed before a closing is a replay.
+        if (stored := (yield from find_transfer(wanted.key))) is None:
+            raise
+        return replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted)
     stored = yield from find_transfer(wanted.key)
     if stored is not None:
         return replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted)

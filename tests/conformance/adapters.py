@@ -1,0 +1,157 @@
+"""One way to speak to every ledger and every caller's transaction, blocking or awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import psycopg
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
+
+import lastro
+from lastro.ledger import AsyncHeldLedger, HeldLedger
+
+Settle = Callable[[Any], Any]
+
+
+class Style(NamedTuple):
+    """How calls are made: `blocking`, or `awaiting` on an event loop of the test's own."""
+
+    name: str
+    settle: Settle
+
+
+class Book:
+    """
+    A ledger (or a held one) whose methods return their result, whichever style it has.
+
+    Tests are typed against `lastro.Ledger`; the awaited twin is driven to its result here.
+    """
+
+    def __init__(self, ledger: Any, style: Style) -> None:
+        self._ledger, self._style = ledger, style
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._ledger, name)
+        if not inspect.ismethod(found) or name.startswith("_"):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = self._style.settle(found(*args, **kwargs))
+            return Book(result, self._style) if isinstance(result, HeldLedger | AsyncHeldLedger) else result
+
+        return call
+
+
+def opened(url: str, name: str, style: Style, **options: Any) -> Book:
+    """The ledger `name` at `url` in a style."""
+    connecting = lastro.connect if style.name == "blocking" else lastro.connect_async
+    return Book(style.settle(connecting(url, ledger=name, **options)), style)  # type: ignore[operator]
+
+
+class Caller:
+    """
+    An application's own transaction: what it holds (`handle`), and what it does with it besides posting.
+
+    Every kind works in a table of its own, `orders (id int)`, in the ledger's schema.
+    """
+
+    def __init__(self, kind: str, url: str, schema: str, settle: Settle) -> None:
+        self.kind, self._url, self._schema, self._settle = kind, url, schema, settle
+        self._engine: Engine | AsyncEngine | None = None
+        self.handle: Any = self._open()
+
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a statement in the caller's transaction and return its rows."""
+        if "psycopg" in self.kind:
+            cursor = self._settle(self.handle.execute(statement))
+            return list(self._settle(cursor.fetchall())) if cursor.description else []
+        result = self._settle(self.handle.execute(text(statement)))
+        return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
+
+    def order(self, number: int) -> None:
+        """The application's own work."""
+        self.execute(f"INSERT INTO {self._schema}.orders VALUES ({number})")
+
+    def commit(self) -> None:
+        """Commit as the application would."""
+        self._settle(self.handle.commit())
+
+    def rollback(self) -> None:
+        """Roll back as the application would."""
+        self._settle(self.handle.rollback())
+
+    def in_savepoint(self, work: Callable[[], object], *, undo: bool) -> None:
+        """Do some work inside a savepoint of the application's, kept or undone."""
+        if "psycopg" in self.kind:
+            self.execute("SAVEPOINT mine")
+            work()
+            self.execute("ROLLBACK TO SAVEPOINT mine" if undo else "RELEASE SAVEPOINT mine")
+            return
+        nested = self.handle.begin_nested()
+        if inspect.isawaitable(nested):
+            nested = self._settle(nested)
+        work()
+        self._settle(nested.rollback() if undo else nested.commit())
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._settle(self.handle.close())
+        if self._engine is not None:
+            self._settle(self._engine.dispose())
+
+    def _open(self) -> Any:
+        dialect_url = self._url.replace("postgresql://", "postgresql+psycopg://", 1)
+        match self.kind:
+            case "psycopg":
+                return psycopg.connect(self._url)
+            case "async psycopg":
+                return self._settle(psycopg.AsyncConnection.connect(self._url))
+            case "SQLAlchemy Connection" | "SQLAlchemy Session":
+                self._engine = create_engine(dialect_url)
+                return self._engine.connect() if self.kind.endswith("Connection") else Session(self._engine)
+            case "SQLAlchemy AsyncConnection" | "SQLAlchemy AsyncSession":
+                engine = create_async_engine(dialect_url)
+                self._engine = engine
+                if self.kind.endswith("Session"):
+                    return AsyncSession(engine)
+                return self._settle(_connect(engine))
+        raise AssertionError(self.kind)
+
+
+async def _connect(engine: AsyncEngine) -> Any:
+    return await engine.connect()
+
+
+BLOCKING_CALLERS = ("psycopg", "SQLAlchemy Connection", "SQLAlchemy Session")
+AWAITING_CALLERS = ("async psycopg", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession")
+
+
+def settled(value: Any) -> Any:
+    """Blocking calls have their result already."""
+    return value
+
+
+class Loop:
+    """An event loop of the test's own, on which awaited calls are driven to their result."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+
+    def settle(self, value: Any) -> Any:
+        """Await what is awaitable."""
+        if not inspect.isawaitable(value):
+            return value
+
+        async def waiting() -> Any:
+            return await value
+
+        return self._runner.run(waiting())
+
+    def close(self) -> None:
+        """Close the loop."""
+        self._runner.close()
