@@ -1,5 +1,8 @@
--- The ledger's schema and its table of migrations; may run twice.
+-- What a ledger stands on before its first migration.
 
+-- name: foundation
+-- The ledger's schema and its table of migrations; may run twice.
+-- locks: the names it creates   returns: nothing
 CREATE SCHEMA IF NOT EXISTS lastro;
 
 CREATE TABLE IF NOT EXISTS lastro.migration (

@@ -34,7 +34,23 @@ WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text;
 -- locks: none   returns: 0 … rows_max rows
 WITH page AS (
     (
-        SELECT transfer.*
+        SELECT
+            transfer.id,
+            transfer.debit_id,
+            transfer.credit_id,
+            transfer.kind,
+            transfer.amount,
+            transfer.debit_before,
+            transfer.debit_after,
+            transfer.credit_before,
+            transfer.credit_after,
+            transfer.key,
+            transfer.cause,
+            transfer.reverses,
+            transfer.source,
+            transfer.actor,
+            transfer.occurred_at,
+            transfer.recorded_at
         FROM lastro.transfer AS transfer
         WHERE transfer.debit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
         ORDER BY transfer.id
@@ -42,7 +58,23 @@ WITH page AS (
     )
     UNION ALL
     (
-        SELECT transfer.*
+        SELECT
+            transfer.id,
+            transfer.debit_id,
+            transfer.credit_id,
+            transfer.kind,
+            transfer.amount,
+            transfer.debit_before,
+            transfer.debit_after,
+            transfer.credit_before,
+            transfer.credit_after,
+            transfer.key,
+            transfer.cause,
+            transfer.reverses,
+            transfer.source,
+            transfer.actor,
+            transfer.occurred_at,
+            transfer.recorded_at
         FROM lastro.transfer AS transfer
         WHERE transfer.credit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
         ORDER BY transfer.id
