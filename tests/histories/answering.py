@@ -1,0 +1,205 @@
+"""
+Lastro as the naive ledger speaks: the same operations, and answers that can be compared with its answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import psycopg
+
+import lastro
+from lastro import AsyncLedger, Ledger, Posted
+from lastro.errors import LastroError
+from lastro.ledger import HeldLedger
+
+CURRENCY = "BRL"
+DETAILS = ("needed", "available", "left", "posted", "index")
+
+
+class Answering(Protocol):
+    """A ledger under test; each method answers as the naive ledger's does, and raises what Lastro raises."""
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Do one operation on connections of the ledger's own."""
+
+    def transaction(self) -> Any:
+        """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+def answer_of(call: Callable[[], Any]) -> Any:
+    """Return what a call answers, a refusal as its code and the numbers it speaks of."""
+    try:
+        return call()
+    except LastroError as error:
+        return refusal(error)
+
+
+def refusal(error: LastroError) -> tuple[str, dict[str, Any]]:
+    """Return a refusal as the naive ledger says it."""
+    details: dict[str, Any] = {name: error.details[name] for name in DETAILS if name in error.details}
+    if "fields" in error.details:
+        details["fields"] = sorted(error.details["fields"])
+    return error.code, details
+
+
+class Blocking:
+    """The blocking ledger; transactions on a psycopg connection."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._ledger = lastro.connect(url, ledger=name, pool_max=2)
+        self._ledger.migrate()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger itself."""
+        return self._ledger
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Do one operation on connections of the ledger's own."""
+        return _do(self._ledger, operation, arguments)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Callable[..., Any]]:
+        """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
+        with psycopg.connect(self._url) as connection:
+            held = self._ledger.within(connection)
+            yield lambda operation, **arguments: _do(held, operation, arguments)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._ledger.close()
+
+
+class Awaiting:
+    """The awaiting ledger, on an event loop that runs for one call at a time."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._runner = asyncio.Runner()
+        self._ledger: AsyncLedger = self._run(lastro.connect_async(url, ledger=name, pool_max=2))
+        self._run(self._ledger.migrate())
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Do one operation on connections of the ledger's own."""
+        return _do(_Run(self._ledger, self._run), operation, arguments)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Callable[..., Any]]:
+        """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
+        connection: psycopg.AsyncConnection[Any] = self._run(psycopg.AsyncConnection.connect(self._url))
+        held = _Run(self._ledger.within(connection), self._run)
+        try:
+            yield lambda operation, **arguments: _do(held, operation, arguments)
+            self._run(connection.commit())
+        finally:
+            self._run(connection.close())
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._run(self._ledger.close())
+        self._runner.close()
+
+    def _run(self, awaited: Any) -> Any:
+        return self._runner.run(_awaited(awaited))
+
+
+class _Run:
+    """An awaiting ledger whose methods wait."""
+
+    def __init__(self, ledger: Any, run: Callable[[Any], Any]) -> None:
+        self._ledger, self._run = ledger, run
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._ledger, name)
+        return lambda *args, **kwargs: self._run(method(*args, **kwargs))
+
+
+async def _awaited(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def _do(ledger: Ledger | HeldLedger | _Run | Any, operation: str, arguments: dict[str, Any]) -> Any:
+    return _OPERATIONS[operation](ledger, **arguments)
+
+
+def _open_account(ledger: Any, name: str, keeping: str, floor: int | None) -> str:
+    ledger.open_account(name, CURRENCY, keeping=keeping, floor=floor)
+    return "opened"
+
+
+def _post(ledger: Any, **wanted: Any) -> str:
+    return _word(ledger.post(**_spelled(wanted)))
+
+
+def _post_many(ledger: Any, transfers: list[dict[str, Any]], partial: bool) -> list[Any]:
+    outcomes = ledger.post_many([_spelled(wanted) for wanted in transfers], partial=partial)
+    return [_word(outcome) if isinstance(outcome, Posted) else refusal(outcome) for outcome in outcomes]
+
+
+def _reverse(ledger: Any, key: str, new_key: str, amount: int | None) -> str:
+    return _word(ledger.reverse(key, new_key, amount=amount))
+
+
+def _keep(ledger: Any, name: str, keeping: str) -> str:
+    kept: str = ledger.keep(name, CURRENCY, keeping).keeping
+    return kept
+
+
+def _close_account(ledger: Any, name: str) -> str:
+    assert ledger.close_account(name, CURRENCY).closed_at is not None
+    return "closed"
+
+
+def _bump(ledger: Any, counter: str, change: int) -> None:
+    ledger.bump(counter, change)
+
+
+def _consolidate(ledger: Any) -> None:
+    ledger.consolidate()
+
+
+def _balance(ledger: Any, name: str) -> int:
+    balance = ledger.balance(name, CURRENCY)
+    assert balance.available == balance.posted - balance.held
+    posted: int = balance.posted
+    return posted
+
+
+def _entries(ledger: Any, name: str) -> list[tuple[str, int]]:
+    return [(entry.key, entry.signed) for entry in ledger.entries(name, CURRENCY, limit=1_000)]
+
+
+def _count(ledger: Any, counter: str) -> int:
+    value: int = ledger.count(counter)
+    return value
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "open_account": _open_account,
+    "post": _post,
+    "post_many": _post_many,
+    "reverse": _reverse,
+    "keep": _keep,
+    "close_account": _close_account,
+    "bump": _bump,
+    "consolidate": _consolidate,
+    "balance": _balance,
+    "entries": _entries,
+    "count": _count,
+}
+
+
+def _spelled(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "test", "currency": CURRENCY} | wanted
+
+
+def _word(posted: Posted) -> str:
+    return "replayed" if posted.replayed else "created"

@@ -1,0 +1,93 @@
+"""Random histories agree with the naive ledger for all three keepings and while keepings change; and would notice."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lastro import Ledger
+from lastro.sql.catalogue import Statement
+from lastro.testing import assert_balanced
+from tests.histories.answering import Awaiting, Blocking
+from tests.histories.machine import Length, tell
+from tests.support.schemas import drop
+
+SHORT = Length(histories=40, steps=30)
+SHORT_ASYNC = Length(histories=25, steps=25)
+LONG = Length(histories=600, steps=60)
+
+
+class Checked(Blocking):
+    """The blocking ledger, whose books are audited at the end of each history."""
+
+    def close(self) -> None:
+        """Audit the books, then close the connections."""
+        assert_balanced(self.ledger)
+        super().close()
+
+
+@pytest.fixture
+def names(server_url: str) -> Iterator[Callable[[], str]]:
+    """Make names for ledgers; their schemas are dropped afterwards."""
+    made: list[str] = []
+
+    def name() -> str:
+        made.append(f"history_{secrets.token_hex(6)}")
+        return made[-1]
+
+    yield name
+    drop(server_url, made)
+
+
+@pytest.mark.req("0.5")
+@pytest.mark.req("1.6")
+def test_histories_agree(server_url: str, names: Callable[[], str]) -> None:
+    """Outcomes, balances, entries and counters of any history are the naive ledger's, and the books are in order."""
+    tell(lambda: Checked(server_url, names()), SHORT)
+
+
+def test_histories_agree_when_awaited(server_url: str, names: Callable[[], str]) -> None:
+    """The awaiting ledger gives the same answers."""
+    tell(lambda: Awaiting(server_url, names()), SHORT_ASYNC)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", [Checked, Awaiting])
+def test_histories_agree_for_long(server_url: str, names: Callable[[], str], kind: type[Blocking | Awaiting]) -> None:
+    """Hundreds of longer histories, other ones each time."""
+    tell(lambda: kind(server_url, names()), LONG, derandomize=False)
+
+
+@pytest.mark.req("0.11")
+def test_a_swallowed_conflict_would_be_found(
+    server_url: str, names: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger that answers the same key with another body as a replay doesn't pass."""
+    monkeypatch.setattr("lastro.plans.transfers.differing", lambda _stored, _wanted: {})
+    with pytest.raises(AssertionError):
+        tell(lambda: Blocking(server_url, names()), SHORT)
+
+
+def test_a_forgotten_tail_would_be_found(server_url: str, names: Callable[[], str]) -> None:
+    """A ledger that judges a debit by the consolidated amount alone doesn't pass."""
+
+    class Forgetful(Blocking):
+        def __init__(self, url: str, name: str) -> None:
+            super().__init__(url, name)
+            forget_the_tail(self.ledger, name)
+
+    with pytest.raises(AssertionError):
+        tell(lambda: Forgetful(server_url, names()), SHORT)
+
+
+def forget_the_tail(ledger: Ledger, name: str) -> None:
+    """Plant the defect: what is weighed under the lock is the base row, without what is still in the tail."""
+    engine = ledger._engine
+    statements = dict(engine.statements)  # type: ignore[attr-defined]
+    statements["locked.weigh_sides"] = Statement(
+        "locked.weigh_sides",
+        f"SELECT account_id, amount AS posted, held FROM {name}.base WHERE account_id = ANY(%(account_ids)s::bigint[])",
+    )
+    engine.statements = statements  # type: ignore[attr-defined]

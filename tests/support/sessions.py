@@ -1,0 +1,149 @@
+"""
+Sessions that a test holds at a point of its choosing, and how it knows that one of them waits: it asks the server.
+
+Order between sessions is made by what the server says (who blocks whom) and by barriers, never by sleeping for long
+enough. The pause between two looks only saves the processor; however long it is, no test's verdict depends on it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+import psycopg
+
+T = TypeVar("T")
+
+PATIENCE_S = 30.0
+LOOK_EVERY_S = 0.002
+
+
+class Background(Generic[T]):
+    """A call that goes on in a thread of its own; `result()` waits for it and raises what it raised."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._future: Future[T] = Future()
+        threading.Thread(target=self._run, args=(call,), daemon=True).start()
+
+    def _run(self, call: Callable[[], T]) -> None:
+        try:
+            self._future.set_result(call())
+        except BaseException as error:  # noqa: BLE001  (whatever it was, the test must hear it)
+            self._future.set_exception(error)
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has ended, one way or the other."""
+        return self._future.done()
+
+    def result(self) -> T:
+        """Wait for the call's end; return or raise what it did."""
+        return self._future.result(timeout=PATIENCE_S)
+
+    def error(self) -> BaseException | None:
+        """Wait for the call's end; return what it raised, or None."""
+        return self._future.exception(timeout=PATIENCE_S)
+
+
+class Observer:
+    """A session of its own that looks at the others; it sees them whatever they are waiting for."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True)
+
+    def close(self) -> None:
+        """Close the observer's session."""
+        self._connection.close()
+
+    def value(self, query: str, *params: object) -> Any:
+        """Return the one value of a query."""
+        row = self._connection.execute(query.encode(), params or None).fetchone()
+        assert row is not None, f"no row from {query}"
+        return row[0]
+
+    def blockers(self, pid: int) -> list[int]:
+        """Return the sessions that *pid* waits for; empty when it waits for none."""
+        pids: list[int] = self.value("SELECT pg_blocking_pids(%s)", pid)
+        return pids
+
+    def until_blocked(self, pid: int, *, by: int | None = None) -> None:
+        """Return once the session *pid* waits for a lock (that *by* holds)."""
+        self.until(lambda: by in self.blockers(pid) if by is not None else bool(self.blockers(pid)), f"{pid} to wait")
+
+    def until_anyone_waits_for(self, holder: int, *, sessions: int = 1) -> list[int]:
+        """Return the sessions that wait for *holder*, once there are so many of them."""
+        query = "SELECT coalesce(array_agg(pid), '{}') FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
+        self.until(lambda: len(self.value(query, holder)) >= sessions, f"{sessions} sessions to wait for {holder}")
+        waiting: list[int] = self.value(query, holder)
+        return waiting
+
+    def until(self, met: Callable[[], bool], what: str) -> None:
+        """Return once *met* says so; fail, naming *what* was waited for, after the test's patience."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not met():
+            assert time.monotonic() < deadline, f"waited {PATIENCE_S} s in vain for {what}"
+            time.sleep(LOOK_EVERY_S)
+
+
+class Sessions:
+    """The psycopg sessions of one test, not autocommit; each is rolled back and closed when the test is over."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opened: list[psycopg.Connection[Any]] = []
+
+    def __call__(self, **options: Any) -> psycopg.Connection[Any]:
+        """Open a session."""
+        connection = psycopg.connect(self._url, **options)
+        self._opened.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """End every session, whatever it was doing."""
+        for connection in self._opened:
+            connection.close()
+
+
+@contextmanager
+def sessions_of(url: str) -> Iterator[Sessions]:
+    """Yield a maker of sessions that are all gone afterwards."""
+    sessions = Sessions(url)
+    try:
+        yield sessions
+    finally:
+        sessions.close()
+
+
+@contextmanager
+def observer_of(url: str) -> Iterator[Observer]:
+    """Yield an observer."""
+    observer = Observer(url)
+    try:
+        yield observer
+    finally:
+        observer.close()
+
+
+def pid_of(connection: psycopg.Connection[Any]) -> int:
+    """Return the server process that serves this session."""
+    return connection.info.backend_pid
+
+
+def together(calls: Iterable[Callable[[], T]]) -> list[T | BaseException]:
+    """Let every call begin at the same moment, each in a thread of its own; return what each returned or raised."""
+    waiting = list(calls)
+    barrier = threading.Barrier(len(waiting))
+
+    def started(call: Callable[[], T]) -> Callable[[], T]:
+        def run() -> T:
+            barrier.wait(PATIENCE_S)
+            return call()
+
+        return run
+
+    running = [Background(started(call)) for call in waiting]
+    return [going.error() or going.result() for going in running]
