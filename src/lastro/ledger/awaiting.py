@@ -266,7 +266,7 @@ class AsyncLedger(AsyncHeldLedger):
 
         Safe to run from several processes at once and beside traffic: it waits 2 s for a lock, then tries again.
         """
-        applied: list[str] = await self._walk(migrate(self._engine.dialect, self._operations.ledger))
+        applied: list[str] = await self._walk(migrate(self._engine.dialect, self._operations.ledger), migrating=True)
         return applied
 
     async def keep(self, name: str, currency: str, keeping: Keeping) -> Account:
@@ -336,7 +336,9 @@ class AsyncLedger(AsyncHeldLedger):
     ) -> None:
         await self.close()
 
-    async def _walk(self, course: Course[T]) -> T:
+    async def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
+        if not (migrating or self._operations.schema_checked):
+            await self._check_schema()
         try:
             going = next(course)
             while True:

@@ -262,7 +262,7 @@ class Ledger(HeldLedger):
 
         Safe to run from several processes at once and beside traffic: it waits 2 s for a lock, then tries again.
         """
-        applied: list[str] = self._walk(migrate(self._engine.dialect, self._operations.ledger))
+        applied: list[str] = self._walk(migrate(self._engine.dialect, self._operations.ledger), migrating=True)
         return applied
 
     def keep(self, name: str, currency: str, keeping: Keeping) -> Account:
@@ -332,7 +332,9 @@ class Ledger(HeldLedger):
     ) -> None:
         self.close()
 
-    def _walk(self, course: Course[T]) -> T:
+    def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
+        if not (migrating or self._operations.schema_checked):
+            self._check_schema()
         try:
             going = next(course)
             while True:

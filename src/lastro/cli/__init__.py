@@ -1,0 +1,3 @@
+"""
+The terminal: one command a verb, tables for people and JSON for machines. Needs the extra `cli`.
+"""

@@ -1,0 +1,135 @@
+"""
+What a command speaks through: which database and ledger it was given, JSON or tables out, errors in one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import typer
+
+from lastro import config
+from lastro.cli.documents import error_document
+from lastro.cli.exits import NOT_DONE, REFUSED
+from lastro.cli.tables import print_table
+from lastro.errors import LastroError, Refusal
+
+if TYPE_CHECKING:
+    from lastro.ledger import Ledger
+
+# Greedy: a password that nobody escaped may hold any character, an @ too.
+_IN_ADDRESS: Final = re.compile(r"://[^/:@]*:(?P<password>.+)@", re.DOTALL)
+_IN_PARAMETER: Final = re.compile(r"\bpassword\s*=\s*(?P<password>'[^']*'|[^&\s]+)")
+_HIDDEN: Final = "…"
+# One command does one thing after the other; a worker gets connections of its own.
+CONNECTIONS: Final = 1
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """
+    One run of one command: where it works (`--database-url`, `--ledger`) and how it answers (`--json`).
+    """
+
+    given_url: str | None
+    given_ledger: str | None
+    as_json: bool
+
+    @property
+    def ledger_name(self) -> str:
+        """The ledger: --ledger, LASTRO_LEDGER, or `lastro`."""
+        return config.ledger(self.given_ledger)
+
+    @property
+    def named_url(self) -> str | None:
+        """The database that --database-url or LASTRO_DATABASE_URL names, or None."""
+        return config.database_url(self.given_url)
+
+    def database_url(self) -> str:
+        """The database that is named, or a usage error that says how to name one."""
+        url = self.named_url
+        if url is None:
+            raise typer.BadParameter(
+                f"no database is named. Set {config.DATABASE_URL_VARIABLE} or give --database-url "
+                f"(postgresql://user@host/database). `lastro db start` starts one of your own: "
+                f"{config.embedded_url(config.data_directory())}",
+                param_hint="--database-url",
+            )
+        return url
+
+    def connect(self, url: str | None = None) -> Ledger:
+        """Open the ledger on connections of its own; the caller closes it."""
+        from lastro.connecting import connect
+
+        return connect(url or self.database_url(), ledger=self.ledger_name, pool_max=CONNECTIONS)
+
+    @contextmanager
+    def opened(self) -> Iterator[Ledger]:
+        """Open the ledger for a `with`."""
+        with self.connect() as ledger:
+            yield ledger
+
+    def show(self, document: Mapping[str, Any], *, table: Sequence[Mapping[str, str]], note: str = "") -> None:
+        """Print *document* for machines, or the *table*'s rows for people with a *note* below it."""
+        if self.as_json:
+            self.say_json(document)
+            return
+        print_table(table)
+        if note:
+            self.say(note)
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence for people; machines get none."""
+        if not self.as_json:
+            print(shown(sentence), flush=True)
+
+    def say_json(self, document: Mapping[str, Any]) -> None:
+        """Print one JSON document on one line."""
+        print(json.dumps(document), flush=True)
+
+    def fail(self, error: LastroError) -> typer.Exit:
+        """Say on stderr what went wrong, without a password in it, and return the exit to raise."""
+        document = error_document(error)
+        document["message"] = self.redacted(document["message"])
+        if self.as_json:
+            print(self.redacted(json.dumps({"error": document})), file=sys.stderr)
+        else:
+            print(f"lastro: {shown(document['message'])} [{document['code']}]", file=sys.stderr)
+        return typer.Exit(REFUSED if isinstance(error, Refusal) else NOT_DONE)
+
+    def fail_usage(self, message: str) -> typer.Exit:
+        """Say to a machine that the command line isn't understood, and return the exit to raise."""
+        document = {"code": "usage", "kind": "usage", "message": message, "committed": "no", "details": {}}
+        print(self.redacted(json.dumps({"error": document})), file=sys.stderr)
+        return typer.Exit(NOT_DONE)
+
+    def redacted(self, text: str) -> str:
+        """Return *text* without the passwords that this command could know of."""
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+    def _secrets(self) -> set[str]:
+        found = {
+            match["password"].strip("'")
+            for pattern in (_IN_ADDRESS, _IN_PARAMETER)
+            for match in pattern.finditer(self.named_url or "")
+        }
+        found |= {unquote(secret) for secret in found} | {os.environ.get("PGPASSWORD", "")}
+        found |= {json.dumps(secret)[1:-1] for secret in found}
+        return found - {""}
+
+
+def shown(text: str) -> str:
+    """
+    Return *text* fit for a terminal: a name with control characters must not move the cursor or forge a line.
+    """
+    return "".join(character if character.isprintable() else f"\\u{ord(character):04x}" for character in text)

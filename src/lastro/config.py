@@ -1,0 +1,57 @@
+"""
+What the environment says: which database, which ledger, and where the embedded server keeps its data.
+
+| variable | means | without it |
+|---|---|---|
+| `LASTRO_DATABASE_URL` | the database: postgresql://… or embedded:///path | none: whoever needs one asks for it |
+| `LASTRO_LEDGER` | the ledger, which is a schema of that database | `lastro` |
+| `LASTRO_DATA` | the directory of the embedded server | `.lastro` below the working directory |
+
+A variable that is empty or blank counts as not set. What a caller gives goes before what the environment says.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+DATABASE_URL_VARIABLE: Final = "LASTRO_DATABASE_URL"
+LEDGER_VARIABLE: Final = "LASTRO_LEDGER"
+DATA_VARIABLE: Final = "LASTRO_DATA"
+
+LEDGER_DEFAULT: Final = "lastro"
+DATA_DEFAULT: Final = ".lastro"
+
+
+def database_url(given: str | None = None) -> str | None:
+    """
+    Return the database's URL, or None where nobody names one: there is no default that money could end up in unseen.
+    """
+    return given or _set(DATABASE_URL_VARIABLE)
+
+
+def ledger(given: str | None = None) -> str:
+    """
+    Return the ledger's name.
+    """
+    return given or _set(LEDGER_VARIABLE) or LEDGER_DEFAULT
+
+
+def data_directory(given: Path | None = None) -> Path:
+    """
+    Return the directory of the embedded server, absolute.
+    """
+    return (given or Path(_set(DATA_VARIABLE) or DATA_DEFAULT)).expanduser().absolute()
+
+
+def embedded_url(directory: Path) -> str:
+    """
+    Return the URL of the embedded server in *directory*: it holds no password, and every command takes it.
+    """
+    return f"embedded://{quote(str(directory.absolute()))}"
+
+
+def _set(variable: str) -> str | None:
+    return os.environ.get(variable, "").strip() or None
