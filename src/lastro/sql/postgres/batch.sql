@@ -1,8 +1,8 @@
 -- Posting many transfers in one transaction. Keys and accounts are locked in one order; a statement runs once a batch.
 
 -- name: find_keys
--- The transfers that hold some of these keys, in a snapshot taken after the accounts were locked. One index probe a key:
--- the LIMITs keep the planner from reading all of the history for a large batch (`= ANY` over 10,000 keys does).
+-- The transfers that hold some of these keys, in a snapshot taken after the accounts were locked. One probe a key:
+-- the LIMITs keep the planner from reading all of the history for a large batch, as `= ANY` over 10,000 keys does.
 -- locks: none   returns: 1 row for each key that is taken
 SELECT
     named.key AS taken_key,
