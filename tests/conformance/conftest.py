@@ -114,9 +114,7 @@ def raw(store_url: str, ledger_name: str) -> Iterator[Raw]:
 
 
 @pytest.fixture(params=[*BLOCKING_CALLERS, *AWAITING_CALLERS])
-def caller(
-    request: pytest.FixtureRequest, server_url: str, ledger_name: str, loop: Loop, raw: Raw
-) -> Iterator[Caller]:
+def caller(request: pytest.FixtureRequest, server_url: str, ledger_name: str, loop: Loop, raw: Raw) -> Iterator[Caller]:
     """An application that holds a transaction, one of each kind that `within` takes on PostgreSQL."""
     raw("CREATE TABLE {s}.orders (id integer PRIMARY KEY)")
     settle = settled if request.param in BLOCKING_CALLERS else loop.settle

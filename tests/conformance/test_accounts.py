@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 import lastro
 from lastro import Ledger
+from lastro.model.account import Keeping
 from lastro.testing import Clock
 
 pytestmark = pytest.mark.usefixtures("balanced")
@@ -89,18 +91,19 @@ def test_accounts_are_listed_in_pages(book: Ledger) -> None:
     assert [a.name for a in book.accounts(prefix="seller:", after=("seller:1", "BRL"))] == ["seller:10", "seller:2"]
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1_001, True, "10", 2.0])
-def test_a_page_has_a_limit(book: Ledger, limit: int) -> None:
+def test_a_page_has_a_limit(book: Ledger) -> None:
     """1 … 1,000 rows a page; anything else is refused."""
     book.open_account("a", "BRL")
-    with pytest.raises(lastro.InvalidInput, match="limit must be 1 … 1000"):
-        book.accounts(limit=limit)
-    with pytest.raises(lastro.InvalidInput, match="limit must be 1 … 1000"):
-        book.entries("a", "BRL", limit=limit)
+    limits: list[Any] = [0, -1, 1_001, True, "10", 2.0]
+    for limit in limits:
+        with pytest.raises(lastro.InvalidInput, match="limit must be 1 … 1000"):
+            book.accounts(limit=limit)
+        with pytest.raises(lastro.InvalidInput, match="limit must be 1 … 1000"):
+            book.entries("a", "BRL", limit=limit)
 
 
 @pytest.mark.parametrize("keeping", ["direct", "hot", "summed"])
-def test_an_account_closes_when_it_is_empty(book: Ledger, keeping: lastro.ledger.operations.Keeping) -> None:
+def test_an_account_closes_when_it_is_empty(book: Ledger, keeping: Keeping) -> None:
     """Closing wants a zero balance; a closed account takes no transfers, isn't opened again, and stays readable."""
     book.open_account("a", "BRL", keeping=keeping)
     pay(book, "in", "world", "a", 5)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from itertools import product
 from typing import Any
 
 import pytest
 
 import lastro
 from lastro import Ledger
+from lastro.model.account import Keeping
 from lastro.testing import Clock
 from tests.conformance.conftest import Raw
 
 pytestmark = pytest.mark.usefixtures("balanced")
 
-KEEPINGS = ("direct", "hot", "summed")
+KEEPINGS: tuple[Keeping, ...] = ("direct", "hot", "summed")
 
 
 def wanted(**changed: Any) -> dict[str, Any]:
@@ -24,30 +24,28 @@ def wanted(**changed: Any) -> dict[str, Any]:
     return {"key": "k", "kind": "pay", "debit": "world", "credit": "a", "amount": 5, "currency": "BRL"} | changed
 
 
-def open_all(book: Ledger, **terms: Any) -> None:
-    """An account of each keeping, called so."""
-    for keeping in KEEPINGS:
-        book.open_account(keeping, "BRL", keeping=keeping, **terms)
-
-
 @pytest.mark.req("0.1")
 @pytest.mark.req("2.4")
-@pytest.mark.parametrize(("debit", "credit"), list(product(KEEPINGS, KEEPINGS)))
 @pytest.mark.parametrize("floor", [None, 0])
-def test_every_pair_of_keepings(book: Ledger, raw: Raw, debit: str, credit: str, floor: int | None) -> None:
-    """Between any two keepings a transfer moves its amount, and the direct sides carry their balances before and after."""
-    book.open_account("from", "BRL", keeping=debit, floor=floor)  # type: ignore[arg-type]
-    book.open_account("to", "BRL", keeping=credit, floor=floor)  # type: ignore[arg-type]
+@pytest.mark.parametrize("debit", KEEPINGS)
+def test_every_pair_of_keepings(book: Ledger, raw: Raw, debit: Keeping, floor: int | None) -> None:
+    """Between any two keepings a transfer moves its amount; the direct sides carry their balances before and after."""
+    book.open_account("from", "BRL", keeping=debit, floor=floor)
     book.post(**wanted(key="seed", credit="from", amount=100))
-    posted = book.post(**wanted(debit="from", credit="to", amount=30))
-    assert not posted.replayed
-    assert (book.balance("from", "BRL").posted, book.balance("to", "BRL").posted) == (70, 30)
-    transfer = posted.transfer
-    assert (transfer.debit_before, transfer.debit_after) == ((100, 70) if debit == "direct" else (None, None))
-    assert (transfer.credit_before, transfer.credit_after) == ((0, 30) if credit == "direct" else (None, None))
-    assert book.transfer("k") == transfer
-    tails = raw("SELECT amount FROM {s}.tail AS tail WHERE transfer_id = %s ORDER BY amount", transfer.id)
-    assert tails == [(sign * 30,) for sign, keeping in ((-1, debit), (1, credit)) if keeping == "hot"]
+    for number, credit in enumerate(KEEPINGS, 1):
+        key, before = f"to {credit}", 100 - 30 * (number - 1)
+        book.open_account(credit, "BRL", keeping=credit, floor=floor)
+        posted = book.post(**wanted(key=key, debit="from", credit=credit, amount=30))
+        assert not posted.replayed
+        assert (book.balance("from", "BRL").posted, book.balance(credit, "BRL").posted) == (before - 30, 30)
+        transfer = posted.transfer
+        assert (transfer.debit_before, transfer.debit_after) == (
+            (before, before - 30) if debit == "direct" else (None, None)
+        )
+        assert (transfer.credit_before, transfer.credit_after) == ((0, 30) if credit == "direct" else (None, None))
+        assert book.transfer(key) == transfer
+        tails = raw("SELECT amount FROM {s}.tail AS tail WHERE transfer_id = %s ORDER BY amount", transfer.id)
+        assert tails == [(sign * 30,) for sign, keeping in ((-1, debit), (1, credit)) if keeping == "hot"]
 
 
 @pytest.mark.req("0.1")
@@ -65,11 +63,11 @@ def test_a_credit_only_inserts(book: Ledger, raw: Raw) -> None:
 @pytest.mark.req("2.8")
 def test_all_fields_come_back(book: Ledger, raw: Raw) -> None:
     """Each field at its greatest length, with text that SQL, Python and COPY would trip over, comes back as given."""
-    trap = "it's %s {} $1 \\ \t\n \"x\" é😀 "
+    trap = 'it\'s %s {} $1 \\ \t\n "x" é😀 '
     name = ("n" * (340 - len(trap))) + trap
     book.open_account(name, "C" * 32)
     moment = datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=timezone(timedelta(hours=-3)))
-    fields = {
+    fields: dict[str, Any] = {
         "key": trap + "k" * (400 - len(trap)),
         "kind": "k" * 16,
         "debit": "world",
@@ -119,9 +117,9 @@ def test_moments_are_kept_in_utc(reopen: Callable[..., Ledger]) -> None:
 @pytest.mark.req("2.5")
 @pytest.mark.case("S04")
 @pytest.mark.parametrize("keeping", KEEPINGS)
-def test_a_key_posts_once(book: Ledger, raw: Raw, keeping: str) -> None:
+def test_a_key_posts_once(book: Ledger, raw: Raw, keeping: Keeping) -> None:
     """The second attempt writes nothing and returns the row that the database kept, marked as replayed."""
-    book.open_account("a", "BRL", keeping=keeping)  # type: ignore[arg-type]
+    book.open_account("a", "BRL", keeping=keeping)
     first = book.post(**wanted(actor="worker 1", metadata={"try": 1}))
     before = raw.written()
     again = book.post(**wanted(actor="worker 2", metadata={"try": 2}))
@@ -177,12 +175,14 @@ def test_another_currency_under_a_key_is_a_conflict(book: Ledger) -> None:
 @pytest.mark.req("0.3")
 @pytest.mark.req("1.6")
 @pytest.mark.parametrize("keeping", KEEPINGS)
-def test_a_debit_is_refused_when_it_is_not_covered(book: Ledger, raw: Raw, keeping: str) -> None:
+def test_a_debit_is_refused_when_it_is_not_covered(book: Ledger, raw: Raw, keeping: Keeping) -> None:
     """Down to the floor and not a cent below; the refusal carries its numbers, writes nothing, uses no key up."""
-    book.open_account("a", "BRL", keeping=keeping, floor=-20)  # type: ignore[arg-type]
+    book.open_account("a", "BRL", keeping=keeping, floor=-20)
     book.post(**wanted(key="seed", amount=100))
     before = raw.written()
-    with pytest.raises(lastro.InsufficientFunds, match=r"120 BRL available above its floor of -20 and 121 is") as caught:
+    with pytest.raises(
+        lastro.InsufficientFunds, match=r"120 BRL available above its floor of -20 and 121 is"
+    ) as caught:
         book.post(**wanted(debit="a", credit="world", amount=121))
     assert (caught.value.needed, caught.value.available) == (121, 120)
     assert (caught.value.account, caught.value.currency) == ("a", "BRL")
@@ -200,9 +200,9 @@ def test_a_debit_is_refused_when_it_is_not_covered(book: Ledger, raw: Raw, keepi
 @pytest.mark.case("S02")
 @pytest.mark.case("S04")
 @pytest.mark.parametrize("keeping", KEEPINGS)
-def test_a_retried_debit_is_replayed_not_insufficient(book: Ledger, raw: Raw, keeping: str) -> None:
+def test_a_retried_debit_is_replayed_not_insufficient(book: Ledger, raw: Raw, keeping: Keeping) -> None:
     """A debit that was applied and is retried when nothing is left is told from one that isn't covered."""
-    book.open_account("a", "BRL", keeping=keeping)  # type: ignore[arg-type]
+    book.open_account("a", "BRL", keeping=keeping)
     book.post(**wanted(key="seed", amount=100))
     payout = wanted(key="payout", debit="a", credit="world", amount=100)
     first = book.post(**payout)
@@ -216,9 +216,9 @@ def test_a_retried_debit_is_replayed_not_insufficient(book: Ledger, raw: Raw, ke
 
 @pytest.mark.req("1.3")
 @pytest.mark.parametrize("keeping", ["hot", "summed"])
-def test_a_payment_is_counted_on_the_lock_row(book: Ledger, raw: Raw, keeping: str) -> None:
+def test_a_payment_is_counted_on_the_lock_row(book: Ledger, raw: Raw, keeping: Keeping) -> None:
     """Each payment writes the payer's base row (`payments` + 1) without an amount, so that the next one must see it."""
-    book.open_account("a", "BRL", keeping=keeping)  # type: ignore[arg-type]
+    book.open_account("a", "BRL", keeping=keeping)
     book.post(**wanted(key="seed", amount=100))
     base = "SELECT amount, payments FROM {s}.base JOIN {s}.account ON id = account_id WHERE name = 'a'"
     assert raw(base) == [(0, 0)]

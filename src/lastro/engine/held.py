@@ -20,6 +20,8 @@ def connection_of(handle: object) -> psycopg.Connection[Any]:
         return handle
     if _comes_from_sqlalchemy(handle):
         connection: Any = handle
+        if hasattr(connection, "get_raw_connection") or hasattr(connection, "sync_session"):
+            raise _unknown(handle, "a blocking Connection or Session; this one is awaited: use lastro.connect_async")
         if hasattr(connection, "get_bind"):
             connection = connection.connection()
         _begin_as_sqlalchemy_would(connection)
@@ -38,7 +40,7 @@ async def async_connection_of(handle: object) -> psycopg.AsyncConnection[Any]:
         return handle
     if _comes_from_sqlalchemy(handle):
         connection: Any = handle
-        if hasattr(connection, "get_bind"):
+        if hasattr(connection, "sync_session"):
             connection = await connection.connection()
         if not hasattr(connection, "get_raw_connection"):
             raise _unknown(handle, "AsyncConnection or AsyncSession; this one is blocking: use lastro.connect")

@@ -197,7 +197,6 @@ class Operations:
                 checked_currency,
                 after=checked_after,
                 limit=checked_limit,
-                directory=self.directory,
             ),
             Effect.READ,
         )
@@ -216,11 +215,19 @@ class Operations:
     def keep(self, name: object, currency: object, keeping: object) -> Course[Account]:
         """Ask to keep an account otherwise."""
         checked_name, checked_currency = _of_the_books(name), currency_code(currency)
-        return keeping_plans.keep(checked_name, checked_currency, keeping_word(keeping), now=self.now())
+        return keeping_plans.keep(
+            checked_name,
+            checked_currency,
+            keeping_word(keeping),
+            now=self.now(),
+            lock_timeout_ms=self._lock_timeout_ms,
+        )
 
     def close_account(self, name: object, currency: object) -> Course[Account]:
         """Ask to close an account."""
-        return keeping_plans.close(_of_the_books(name), currency_code(currency), now=self.now())
+        return keeping_plans.close(
+            _of_the_books(name), currency_code(currency), now=self.now(), lock_timeout_ms=self._lock_timeout_ms
+        )
 
     def partitions(self) -> Ask[list[Partition]]:
         """Ask for the partitions of the history."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from lastro.model.account import Balance
-from lastro.model.directory import Directory
 from lastro.model.transfer import Entry
-from lastro.plans.accounts import find_facts, refuse_unknown
+from lastro.plans.accounts import get_account, refuse_unknown
 from lastro.plans.plan import Plan, step
 from lastro.plans.stored import read_balance, read_entry
 
@@ -27,13 +26,12 @@ def balance(name: str, currency: str, *, at: datetime | None) -> Plan[Balance]:
     return read_balance(rows[0])
 
 
-def entries(name: str, currency: str, *, after: int | None, limit: int, directory: Directory) -> Plan[list[Entry]]:
+def entries(name: str, currency: str, *, after: int | None, limit: int) -> Plan[list[Entry]]:
     """
     Return up to *limit* entries of one account, oldest first, after the transfer id *after*.
     """
-    found = yield from find_facts(directory, ((name, currency),))
-    if (name, currency) not in found:
-        yield from refuse_unknown(name, currency)
-    facts = found[name, currency]
-    rows = yield step("reading.entries", account_id=facts.id, after=after or 0, rows_max=limit)
+    rows = yield step("reading.entries", name=name, currency=currency, after=after or 0, rows_max=limit)
+    if not rows:
+        # An account without entries, or no account.
+        yield from get_account(name, currency)
     return [read_entry(row) for row in rows]

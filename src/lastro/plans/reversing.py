@@ -5,6 +5,7 @@ Reversing: undo a transfer, wholly or in part, by a new one; never more than the
 from __future__ import annotations
 
 from lastro.errors import AccountClosed, AlreadyReversed, UnknownTransfer
+from lastro.model.limits import LOOKS_MAX
 from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.locked import judge, lock_sides, write_locked
@@ -34,6 +35,17 @@ def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Pla
     if original is None:
         raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
     wanted = _turned_round(original, wanted)
+    for _ in range(LOOKS_MAX):
+        posted = yield from _attempt(original, wanted, terms, whole_rest=whole_rest)
+        if posted is not None:
+            return posted
+    raise kept_changing((wanted.debit, wanted.credit))
+
+
+def _attempt(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted | None]:
+    """
+    Reverse by what is believed of the two accounts; None, and nothing believed any more, where it wasn't true.
+    """
     try:
         sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
         # Both sides are locked, so that two reversals of one transfer come one after the other.
@@ -59,7 +71,7 @@ def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Pla
         if stored is not None:
             return replay(stored, wanted)
     terms.directory.forget(sides)
-    raise kept_changing((wanted.debit, wanted.credit))
+    return None
 
 
 def _turned_round(original: Transfer, wanted: Intent) -> Intent:

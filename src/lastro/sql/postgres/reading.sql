@@ -30,9 +30,19 @@ FROM lastro.account AS account
 WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text;
 
 -- name: entries
--- A page of one account's entries in the order of their transfers' ids, by the two history indexes.
+-- A page of one account's entries in the order of their transfers' ids, by the two history indexes. The account is
+-- found by its name here and now: an id that a process remembers may be one that was rolled back.
 -- locks: none   returns: 0 … rows_max rows
-WITH page AS (
+WITH holder AS MATERIALIZED (
+    SELECT
+        account.id,
+        account.name,
+        account.currency
+    FROM lastro.account AS account
+    WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text
+),
+
+page AS (
     (
         SELECT
             transfer.id,
@@ -52,7 +62,7 @@ WITH page AS (
             transfer.occurred_at,
             transfer.recorded_at
         FROM lastro.transfer AS transfer
-        WHERE transfer.debit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
+        WHERE transfer.debit_id = (SELECT holder.id FROM holder) AND transfer.id > %(after)s::bigint
         ORDER BY transfer.id
         LIMIT %(rows_max)s
     )
@@ -76,7 +86,7 @@ WITH page AS (
             transfer.occurred_at,
             transfer.recorded_at
         FROM lastro.transfer AS transfer
-        WHERE transfer.credit_id = %(account_id)s::bigint AND transfer.id > %(after)s::bigint
+        WHERE transfer.credit_id = (SELECT holder.id FROM holder) AND transfer.id > %(after)s::bigint
         ORDER BY transfer.id
         LIMIT %(rows_max)s
     )
@@ -86,13 +96,13 @@ WITH page AS (
 
 SELECT
     page.id AS transfer_id,
-    account.name AS account,
-    account.currency,
-    CASE WHEN page.debit_id = account.id THEN 'debit' ELSE 'credit' END AS side,
+    holder.name AS account,
+    holder.currency,
+    CASE WHEN page.debit_id = holder.id THEN 'debit' ELSE 'credit' END AS side,
     page.kind,
     page.amount,
-    CASE WHEN page.debit_id = account.id THEN page.debit_before ELSE page.credit_before END AS balance_before,
-    CASE WHEN page.debit_id = account.id THEN page.debit_after ELSE page.credit_after END AS balance_after,
+    CASE WHEN page.debit_id = holder.id THEN page.debit_before ELSE page.credit_before END AS balance_before,
+    CASE WHEN page.debit_id = holder.id THEN page.debit_after ELSE page.credit_after END AS balance_after,
     other.name AS counter_account,
     page.key,
     page.cause,
@@ -102,7 +112,7 @@ SELECT
     page.occurred_at,
     page.recorded_at
 FROM page
-INNER JOIN lastro.account AS account ON account.id = %(account_id)s::bigint
+CROSS JOIN holder
 INNER JOIN lastro.account AS other
-    ON other.id = CASE WHEN page.debit_id = account.id THEN page.credit_id ELSE page.debit_id END
+    ON other.id = CASE WHEN page.debit_id = holder.id THEN page.credit_id ELSE page.debit_id END
 ORDER BY page.id;
