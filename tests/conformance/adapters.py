@@ -50,7 +50,7 @@ class Book:
 def opened(url: str, name: str, style: Style, **options: Any) -> Book:
     """The ledger `name` at `url` in a style."""
     connecting = lastro.connect if style.name == "blocking" else lastro.connect_async
-    return Book(style.settle(connecting(url, ledger=name, **options)), style)  # type: ignore[operator]
+    return Book(style.settle(connecting(url, ledger=name, **options)), style)
 
 
 class Caller:

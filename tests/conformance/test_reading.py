@@ -65,8 +65,9 @@ def test_entries_are_read_in_pages(book: Ledger) -> None:
         debit, credit = ("a", "b") if number % 3 == 0 else ("b", "a")
         keys.append(f"k{number}")
         book.post(**wanted(key=keys[-1], debit=debit, credit=credit, amount=number + 1))
+    seen: list[lastro.Entry] = []
     for limit in (1, 3, 10, 11):
-        seen: list[lastro.Entry] = []
+        seen = []
         after = None
         while page := book.entries("a", "BRL", after=after, limit=limit):
             seen += page

@@ -71,7 +71,7 @@ def test_parts_never_exceed_the_original(book: Ledger, raw: Raw) -> None:
     assert book.reverse("k", "3").transfer.amount == 50
     before = raw.written()
     for again in ({"key": "k", "new_key": "1", "amount": 30}, {"key": "k", "new_key": "3"}):
-        assert book.reverse(**again).replayed  # type: ignore[arg-type]
+        assert book.reverse(**again).replayed
     with pytest.raises(lastro.AlreadyReversed):
         book.reverse("k", "4", amount=1)
     assert raw.written() == before

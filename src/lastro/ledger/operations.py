@@ -30,7 +30,7 @@ from lastro.model.limits import (
 )
 from lastro.model.moment import optional_utc, utc
 from lastro.model.money import minor_units
-from lastro.model.text import metadata_json, text
+from lastro.model.text import metadata_json, shown, text
 from lastro.model.transfer import (
     Entry,
     Intent,
@@ -113,6 +113,8 @@ class Operations:
 
     def accounts(self, *, after: tuple[str, str] | None, limit: int, prefix: str | None) -> Ask[list[Account]]:
         """Ask for a page of accounts."""
+        if after is not None and (not isinstance(after, tuple | list) or len(after) != 2):
+            raise InvalidInput(f"after is a pair of name and currency; got {shown(after)}", argument="after")
         checked_after = None if after is None else (account_name(after[0]), currency_code(after[1]))
         checked_prefix = None if prefix is None else account_name(prefix, argument="prefix")
         checked_limit = _limit(limit, ACCOUNTS_LISTED_MAX)
@@ -130,6 +132,10 @@ class Operations:
         self, transfers: Sequence[Mapping[str, Any] | Intent], *, partial: bool
     ) -> Ask[list[Posted | Refusal]]:
         """Ask to post many transfers in one transaction."""
+        if not isinstance(transfers, Sequence) or isinstance(transfers, str | bytes):
+            raise InvalidInput(
+                f"a batch is a list of transfers, each a mapping; got {type(transfers).__name__}", argument="transfers"
+            )
         if len(transfers) > BATCH_TRANSFERS_MAX:
             raise InvalidInput(
                 f"a batch may have {BATCH_TRANSFERS_MAX} transfers; this one has {len(transfers)}: "

@@ -12,6 +12,7 @@ from lastro.errors import InvalidInput
 from lastro.model.limits import METADATA_BYTES_MAX
 
 SHOWN_CHARACTERS_MAX = 60
+SHOWN_INT_BITS_MAX = 128
 
 
 def text(value: object, *, argument: str, characters_max: int) -> str:
@@ -26,11 +27,11 @@ def text(value: object, *, argument: str, characters_max: int) -> str:
         raise InvalidInput(f"{argument} must not be empty or blank", argument=argument)
     if len(value) > characters_max:
         raise InvalidInput(
-            f"{argument} may have {characters_max} characters; this one has {len(value)}: {_shown(value)}",
+            f"{argument} may have {characters_max} characters; this one has {len(value)}: {shown(value)}",
             argument=argument,
         )
     if "\0" in value:
-        raise InvalidInput(f"{argument} must not contain a NUL character: {_shown(value)}", argument=argument)
+        raise InvalidInput(f"{argument} must not contain a NUL character: {shown(value)}", argument=argument)
     if not value.isascii():
         _encodable(value, argument=argument)
     return value
@@ -87,10 +88,18 @@ def _encodable(value: str, *, argument: str) -> None:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidInput(
-            f"{argument} contains a lone surrogate, which is no character: {_shown(value)}",
+            f"{argument} contains a lone surrogate, which is no character: {shown(value)}",
             argument=argument,
         ) from error
 
 
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= SHOWN_CHARACTERS_MAX else value[:SHOWN_CHARACTERS_MAX] + "…")
+def shown(value: object) -> str:
+    """
+    Return *value* as it may stand in a message: short, and never an error of its own.
+    """
+    if isinstance(value, str | bytes):
+        return repr(value) if len(value) <= SHOWN_CHARACTERS_MAX else repr(value[:SHOWN_CHARACTERS_MAX]) + "…"
+    if isinstance(value, int) and value.bit_length() > SHOWN_INT_BITS_MAX:
+        return f"an int of {value.bit_length()} bits"
+    seen = repr(value)
+    return seen if len(seen) <= SHOWN_CHARACTERS_MAX else seen[:SHOWN_CHARACTERS_MAX] + "…"

@@ -20,7 +20,7 @@ from lastro.model.limits import (
     SOURCE_CHARACTERS_MAX,
 )
 from lastro.model.moment import optional_utc
-from lastro.model.text import metadata_json, optional_text, text
+from lastro.model.text import metadata_json, optional_text, shown, text
 
 Side: TypeAlias = Literal["debit", "credit"]
 
@@ -194,19 +194,17 @@ def transfer_amount(amount: object) -> int:
     """
     if isinstance(amount, bool) or not isinstance(amount, int | Decimal):
         raise InvalidInput(
-            f"amount must be an int of minor units (Money.parse turns text into one); got {amount!r}",
+            f"amount must be an int of minor units (Money.parse turns text into one); got {shown(amount)}",
             argument="amount",
         )
     if isinstance(amount, Decimal):
         if not amount.is_finite() or amount != amount.to_integral_value():
-            raise InvalidInput(f"amount must be a whole number of minor units; got {amount!r}", argument="amount")
+            raise InvalidInput(f"amount must be a whole number of minor units; got {shown(amount)}", argument="amount")
         # A huge exponent must not become a huge integer before it is refused.
-        amount = int(amount) if abs(amount) <= AMOUNT_MAX else AMOUNT_MAX + 1
+        amount = int(amount) if abs(amount) <= AMOUNT_MAX else AMOUNT_MAX + 1 if amount > 0 else -AMOUNT_MAX
     if not 1 <= amount <= AMOUNT_MAX:
         raise AmountOutOfRange(
-            f"amount must be 1 … {AMOUNT_MAX} minor units; got {amount}"
-            if amount <= 0
-            else f"amount must be 1 … {AMOUNT_MAX} minor units; this is more",
+            f"amount must be 1 … {AMOUNT_MAX} minor units; this is {shown(amount) if amount <= 0 else 'more'}",
             argument="amount",
         )
     return int(amount)
