@@ -9,18 +9,20 @@ folded in; and only then, under the lock and with nothing left unseen, the terms
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lastro.errors import LockTimeout, Refusal
+from lastro.errors import LastroError, LockTimeout
 from lastro.model.account import Account, Facts, Keeping
-from lastro.model.limits import CONSOLIDATION_ROWS_MAX, KEEPING_WAIT_MS, LOOKS_MAX
+from lastro.model.limits import CONSOLIDATION_ROWS_MAX, KEEPING_WAIT_MS, LOCK_TIMEOUT_MS, LOOKS_MAX
 from lastro.plans.accounts import close_account, get_account, refuse_closed, refuse_unknown
 from lastro.plans.consolidating import fold
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.plan import TOGETHER, Effect, Plan, step
 from lastro.plans.stored import read_facts, whole
+from lastro.plans.waiting import patiently
 
 LOOK_EVERY_MS = 10
 
@@ -34,16 +36,22 @@ class Turned(NamedTuple):
     done: bool
 
 
-def keep(name: str, currency: str, keeping: Keeping, *, now: datetime | None) -> Course[Account]:
+def keep(
+    name: str, currency: str, keeping: Keeping, *, now: datetime | None, lock_timeout_ms: int = LOCK_TIMEOUT_MS
+) -> Course[Account]:
     """
     Keep an account *keeping* from now on. Postings go on meanwhile; those of the last moments wait for a lock.
     """
+
+    def act(plan: Callable[[], Plan[Any]]) -> Act:
+        return Act(lambda: patiently(plan(), lock_timeout_ms))
+
     for _ in range(LOOKS_MAX):
-        turned: Turned = yield Act(partial(_turn, name, currency, keeping, now=now))
+        turned: Turned = yield act(partial(_turn, name, currency, keeping, now=now))
         if turned.done:
             break
         yield from _settle(turned.facts)
-        if (yield Act(partial(_finish, turned.facts, keeping, now=now))):
+        if (yield act(partial(_finish, turned.facts, keeping, now=now))):
             break
     else:
         raise LockTimeout(
@@ -55,18 +63,22 @@ def keep(name: str, currency: str, keeping: Keeping, *, now: datetime | None) ->
     return account
 
 
-def close(name: str, currency: str, *, now: datetime | None) -> Course[Account]:
+def close(name: str, currency: str, *, now: datetime | None, lock_timeout_ms: int = LOCK_TIMEOUT_MS) -> Course[Account]:
     """
-    Close an account that is empty. Where it isn't, it is kept as before and AccountNotEmpty is raised.
+    Close an account that is empty. Where it can't be closed, it is kept as before and the error is raised.
     """
-    turned: Turned = yield Act(partial(_turn, name, currency, None, now=now))
-    if not turned.done:
-        yield from _settle(turned.facts)
+
+    def act(plan: Callable[[], Plan[Any]]) -> Act:
+        return Act(lambda: patiently(plan(), lock_timeout_ms))
+
+    turned: Turned = yield act(partial(_turn, name, currency, None, now=now))
     try:
-        account: Account = yield Act(partial(close_account, name, currency, now=now))
-    except Refusal:
         if not turned.done:
-            yield Act(partial(_turn_back, turned.facts, now=now))
+            yield from _settle(turned.facts)
+        account: Account = yield act(partial(close_account, name, currency, now=now))
+    except LastroError:
+        if not turned.done:
+            yield act(partial(_turn_back, turned.facts, now=now))
         raise
     return account
 

@@ -4,6 +4,8 @@ Posting the locked way: lock the accounts that must be judged, then read them in
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lastro.model.account import Facts
 from lastro.model.limits import LOOKS_MAX, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted, Side
@@ -107,29 +109,39 @@ def write_locked(wanted: Intent, debit: Standing | Facts, credit: Standing | Fac
     """
     Write the transfer with its locked sides; no row when its key is taken or an unlocked side has changed.
     """
-    debit_facts, debit_chain = _facts_and_chain(debit, -wanted.amount)
-    credit_facts, credit_chain = _facts_and_chain(credit, wanted.amount)
-    params = params_of(wanted, debit_facts, credit_facts, terms.now)
+    debited, credited = _effect_on(debit, -wanted.amount), _effect_on(credit, wanted.amount)
+    params = params_of(wanted, debited.facts, credited.facts, terms.now)
     params.update(
-        debit_state=debit_facts.state,
-        credit_state=credit_facts.state,
-        debit_before=debit_chain[0] if debit_chain else None,
-        debit_after=debit_chain[1] if debit_chain else None,
-        credit_before=credit_chain[0] if credit_chain else None,
-        credit_after=credit_chain[1] if credit_chain else None,
-        debit_change=-wanted.amount if debit_chain else 0,
-        credit_change=wanted.amount if credit_chain else 0,
-        debit_tailed=debit_facts.keeping == "hot" and not debit_chain,
-        credit_tailed=credit_facts.keeping == "hot" and not credit_chain,
+        debit_state=debited.facts.state,
+        credit_state=credited.facts.state,
+        debit_before=debited.before,
+        debit_after=debited.after,
+        credit_before=credited.before,
+        credit_after=credited.after,
+        debit_change=debited.change,
+        credit_change=credited.change,
+        debit_tailed=debited.tailed,
+        credit_tailed=credited.tailed,
         locked_ids=[side.facts.id for side in (debit, credit) if isinstance(side, Standing)],
         unlocked_base_max=UNLOCKED_BASE_MAX,
     )
     return (yield step("locked.write", **params))
 
 
-def _facts_and_chain(side: Standing | Facts, change: int) -> tuple[Facts, tuple[int, int] | None]:
+class _Effect(NamedTuple):
+    """What a transfer does to one side: the balances on its row, the base row's change, a row in the tail or none."""
+
+    facts: Facts
+    before: int | None
+    after: int | None
+    change: int
+    tailed: bool
+
+
+def _effect_on(side: Standing | Facts, amount: int) -> _Effect:
     if isinstance(side, Facts):
-        return side, None
-    if not side.chained:
-        return side.facts, None
-    return side.facts, (side.posted, side.posted + change)
+        return _Effect(side, None, None, 0, tailed=side.keeping == "hot")
+    if side.chained:
+        return _Effect(side.facts, side.posted, side.posted + amount, amount, tailed=False)
+    tailed = side.facts.keeping == "hot" and not side.rebased
+    return _Effect(side.facts, None, None, amount if side.rebased else 0, tailed=tailed)

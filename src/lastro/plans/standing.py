@@ -20,10 +20,20 @@ class Standing:
     held: int
 
     @property
-    def chained(self) -> bool:
+    def rebased(self) -> bool:
         """
-        Whether the base amount changes with each posting, so that the transfer carries the balance before and after.
+        Whether a posting changes the base amount itself.
 
         A hot account that is being turned counts: its tail only shrinks now, so new entries go to the base row.
         """
-        return self.facts.keeping == "direct" or (self.facts.keeping == "hot" and self.facts.state == "turning")
+        return self.chained or (self.facts.keeping == "hot" and self.facts.state == "turning")
+
+    @property
+    def chained(self) -> bool:
+        """
+        Whether the transfer carries the balance before and after it.
+
+        Not while an account is being turned: a credit from before, with a lower id, may still be under way unseen, and
+        the balances on the rows would not follow from one another.
+        """
+        return self.facts.keeping == "direct"

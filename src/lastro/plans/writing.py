@@ -103,7 +103,7 @@ def _change_balances(
         for account_id, change in changes.items()
         if keepings[account_id] == "hot"
         and change != 0
-        and not (account_id in standings and standings[account_id].chained)
+        and not (account_id in standings and standings[account_id].rebased)
     ]
     if tailed:
         yield step(
@@ -116,7 +116,7 @@ def _change_balances(
         yield step(
             "batch.change_bases",
             account_ids=based,
-            amounts=[changes[account_id] if standings[account_id].chained else 0 for account_id in based],
+            amounts=[changes[account_id] if standings[account_id].rebased else 0 for account_id in based],
             payments=[payments.get(account_id, 0) for account_id in based],
             recorded_at=recorded_at,
         )
