@@ -1,0 +1,3 @@
+"""
+Measurements against this machine's own limit: `python -m bench`, or `make bench`.
+"""

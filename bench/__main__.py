@@ -1,0 +1,93 @@
+"""
+`python -m bench`: measure everything in one run on one server, write the JSON and the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+
+from bench import batches, by_sql, checkouts, folding, from_python, memory, reading, report, scripts
+from bench.figures import FAST, SLOW, Run
+from bench.scale import FULL, NORMAL, QUICK
+from bench.server import SLOW_FLUSH_US, bench_server
+from bench.targets import judge
+
+PARTS: dict[str, Callable[[Run], None]] = {
+    "sql": by_sql.measure,
+    "python": from_python.measure,
+    "batches": batches.measure,
+    "reading": reading.measure,
+    "folding": folding.measure,
+    "checkout": checkouts.measure,
+    "memory": memory.measure,
+}
+SEED = 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line asks for."""
+    asked = _parser().parse_args(arguments)
+    scale = QUICK if asked.quick else FULL if asked.full else NORMAL
+    began, started = datetime.now(UTC), time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - started:6.1f} s] {text}", flush=True)
+
+    with bench_server(asked.data) as server:
+        run = Run(server=server, scale=scale, seed=asked.seed, say=say)
+        say(f"server {server.settings()}")
+        say(f"slow flush: {server.slow_flush_made}")
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(scripts.LIMIT_TABLES.encode())
+        measure(run, asked.only or list(PARTS))
+        command = ["python", "-m", "bench", *(sys.argv[1:] if arguments is None else arguments)]
+        result = report.result_of(run, began=began, command=command)
+    file = report.write_json(result, asked.results)
+    print(report.summary(judge(run.figures)))
+    print(f"written: {file}")
+    # A short or partial run must not pass for the table.
+    if asked.page is not None or not (asked.quick or asked.only):
+        page = asked.page or report.PAGE
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(report.page_of(result), encoding="utf-8")
+        print(f"written: {page}")
+    return 0
+
+
+def measure(run: Run, names: list[str]) -> None:
+    """Measure the parts with the machine's own flush, then those that a flush matters to with a slower one."""
+    for flush, delay_us in ((FAST, 0), (SLOW, SLOW_FLUSH_US)):
+        run.flush = flush
+        if delay_us and not run.server.can_be_slowed:
+            run.not_measured["the 1 ms slower flush"] = run.server.slow_flush_made
+            continue
+        run.server.delay_flush(delay_us)
+        run.note("commit_of_one_row", p50_us=run.server.commit_us())
+        for name in names:
+            if flush == FAST or name in run.scale.slow_parts:
+                PARTS[name](run)
+    run.server.delay_flush(0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="under two minutes: does everything work?")
+    length.add_argument("--full", action="store_true", help="longer rounds, and memory over a million posts")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="measure these parts only")
+    parser.add_argument("--seed", type=int, default=SEED, help="the first seed; each load takes the next one")
+    parser.add_argument("--data", type=Path, help="keep the server's data here (default: thrown away)")
+    parser.add_argument("--results", type=Path, default=report.RESULTS, help="where the JSON goes")
+    parser.add_argument("--page", type=Path, help="where the Markdown goes (default: docs/benchmarks.md)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

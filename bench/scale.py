@@ -1,0 +1,69 @@
+"""
+How long a run measures: quick (does everything work?), normal (the figures of the table), full (memory over a million).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The lengths of one run."""
+
+    name: str
+    rounds: int
+    limit_s: int
+    subject_s: int
+    batch_s: float
+    tail_rows: tuple[int, ...]
+    backlog_rows: int
+    reads: int
+    checkouts_s: int
+    memory_posts: int
+    # Parts that are measured again with the slow flush.
+    slow_parts: frozenset[str]
+
+
+# Reading waits for no flush, and memory knows none.
+SLOW_PARTS = frozenset({"sql", "python", "batches", "folding", "checkout"})
+
+QUICK = Scale(
+    name="quick",
+    rounds=1,
+    limit_s=1,
+    subject_s=1,
+    batch_s=0.2,
+    tail_rows=(0, 500, 2_000),
+    backlog_rows=20_000,
+    reads=50,
+    checkouts_s=1,
+    memory_posts=20_000,
+    slow_parts=frozenset({"sql"}),
+)
+NORMAL = Scale(
+    name="normal",
+    rounds=3,
+    limit_s=2,
+    subject_s=3,
+    batch_s=1.5,
+    tail_rows=(0, 5_000, 100_000),
+    backlog_rows=200_000,
+    reads=300,
+    checkouts_s=5,
+    memory_posts=200_000,
+    slow_parts=SLOW_PARTS,
+)
+FULL = Scale(
+    name="full",
+    rounds=5,
+    limit_s=3,
+    subject_s=8,
+    batch_s=4.0,
+    tail_rows=(0, 5_000, 100_000),
+    backlog_rows=500_000,
+    reads=1_000,
+    checkouts_s=15,
+    memory_posts=1_000_000,
+    slow_parts=SLOW_PARTS,
+)

@@ -1,0 +1,90 @@
+"""
+What the figures should reach, and whether they do.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+Figures = Mapping[str, Mapping[str, Any]]
+
+
+class Target(NamedTuple):
+    """One line of the table of targets: *value* of *figure* must be at least (or at most) *wanted*."""
+
+    what: str
+    figure: str
+    value: str
+    wanted: float
+    at_most: bool = False
+
+
+class Verdict(NamedTuple):
+    """A target beside what was measured; None where it wasn't."""
+
+    target: Target
+    measured: float | None
+    met: bool | None
+
+
+TARGETS = (
+    *(
+        Target(f"hot post by SQL, {clients} clients{said}, of the limit", f"sql.hot.{clients}.{flush}", "ratio", wanted)
+        for flush, said, wanted in (("F0", "", 0.55), ("F1000", ", 1 ms flush", 0.75))
+        for clients in (8, 32)
+    ),
+    *(
+        Target(
+            f"hot post by SQL, {clients} clients{said}, p99 over the limit's",
+            f"sql.hot.{clients}.{flush}", "p99_ratio", 3.0, at_most=True,
+        )
+        for flush, said in (("F0", ""), ("F1000", ", 1 ms flush"))
+        for clients in (8, 32)
+    ),
+    Target(
+        "hot over direct on ONE account, 32 clients, 1 ms flush, times", "sql.hot_over_direct_one_account.F1000",
+        "times", 15.0,
+    ),
+    *(
+        Target(f"Python, {way}, 256 callers, over one by one, times", f"python.hot.{name}_over_one.F0", "times", 3.0)
+        for way, name in (("batcher (threads)", "batcher"), ("batcher (asyncio)", "async_batcher"))
+    ),
+    *(
+        Target(f"Python, {way}, 256 callers, of the limit", f"python.hot.{name}.256.F0", "ratio", 0.40)
+        for way, name in (("batcher (threads)", "batcher"), ("batcher (asyncio)", "async_batcher"))
+    ),
+    *(
+        Target(
+            f"post_many of 10,000, {keeping}, of a plain INSERT … SELECT unnest", f"post_many.{keeping}.10000.F0",
+            "ratio", 0.50,
+        )
+        for keeping in ("hot", "direct")
+    ),
+    *(
+        Target(f"post_many of 10,000, {keeping}, transfers/s", f"post_many.{keeping}.10000.F0", "per_s", 35_000)
+        for keeping in ("hot", "direct")
+    ),
+    Target("whole checkout, 32 clients, of the same without the ledger", "checkout.32.F0", "ratio", 0.70),
+    Target("whole checkout, 32 clients, orders/s", "checkout.32.F0", "per_s", 1_600),
+    Target("consolidation over what 32 clients post, times", "consolidation.F0", "times", 1.0),
+    Target("wait for the base row over a batch's time", "consolidation.F0", "wait_over_batch", 1.0, at_most=True),
+    Target("rows of a batch, stale statistics, idle statement", "consolidation.bound.F0", "rows_taken", 5_000, at_most=True),
+    Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
+    Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
+)  # fmt: skip
+
+
+def judge(figures: Figures) -> list[Verdict]:
+    """Hold the figures against the targets."""
+    return [_judged(target, figures) for target in TARGETS]
+
+
+def _judged(target: Target, figures: Figures) -> Verdict:
+    figure = figures.get(target.figure)
+    if figure is None:
+        return Verdict(target, None, None)
+    measured = float(figure[target.value])
+    reaches: Callable[[float, float], bool] = operator.le if target.at_most else operator.ge
+    return Verdict(target, measured, reaches(measured, target.wanted))
