@@ -1,0 +1,63 @@
+"""The examples run as they stand, on nothing but the package and its extras, and print what they are here for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.checkout import ROOT
+
+EXAMPLES = ROOT / "examples"
+LINES_MAX = 60
+TIMEOUT_S = 60
+
+PRINTED = {
+    "async_service.py": """
+        requests: 330 replayed: 30
+        folded in: True
+        platform: 7500
+    """,
+    "batcher_threads.py": """
+        paid: 400 refused: 100
+        left: 0
+        last entry: 100 → 0
+    """,
+    "checkout_psycopg.py": """
+        first attempt: replayed 0
+        second attempt: replayed 2
+        platform 5.99
+        seller:42 53.91
+        payout refused: 10000 needed, 5391 available
+        payout: 5391
+    """,
+    "checkout_sqlalchemy.py": """
+        orders: 1
+        platform: 5.99
+        rolled back: None
+    """,
+}
+
+
+@pytest.mark.parametrize("name", sorted(PRINTED))
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    """In a folder of its own, with warnings as errors, the example ends well and prints what it should."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / name)],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.split("\n") == [*(line.strip() for line in PRINTED[name].strip().split("\n")), ""]
+
+
+def test_every_example_is_here_and_short() -> None:
+    """No example goes unrun, none is longer than a screen, and none reaches below the public names."""
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(PRINTED)
+    for path in EXAMPLES.glob("*.py"):
+        text = path.read_text("utf-8")
+        assert text.count("\n") < LINES_MAX, path.name
+        assert set(re.findall(r"from (lastro[\w.]*) import", text)) <= {"lastro.embedded", "lastro.testing"}, path.name

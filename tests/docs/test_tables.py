@@ -1,0 +1,157 @@
+"""Tables and pictures in the documents that repeat the code say what the code says."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import tomllib
+
+import psycopg
+import pytest
+
+from lastro import Fault, LastroError, Ledger, errors
+from lastro.model import limits
+from tests.docs.tables import code, marked, rows
+from tests.docs.test_constraints import MIGRATIONS, named_constraints
+from tests.house.checkout import PACKAGE, ROOT
+
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+GUIDE = ROOT / "docs" / "guide.md"
+LIMITS = ROOT / "docs" / "limits.md"
+OPERATING = ROOT / "docs" / "operating.md"
+REFERENCE = ROOT / "docs" / "reference-sql.md"
+
+LATER = "Not raised by this release."
+ROOTS = {"LastroError", "Refusal", "Fault"}
+SETTINGS = {
+    "POOL_MAX": "lastro.engine.settings",
+    "CONNECT_TIMEOUT_S": "lastro.engine.settings",
+    "POOL_TIMEOUT_S": "lastro.engine.settings",
+    "TRIES_MAX": "lastro.engine.retrying",
+    "PAUSE_MAX_MS": "lastro.engine.retrying",
+}
+POWERS = (40, 62, 63)
+
+
+def _errors() -> dict[str, type[LastroError]]:
+    return {
+        name: value
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, LastroError) and name not in ROOTS
+    }
+
+
+def _raised_somewhere(name: str) -> bool:
+    """Whether any module but the one that declares it, and the list of public names, speaks of it."""
+    elsewhere = [path for path in PACKAGE.rglob("*.py") if path not in {PACKAGE / "errors.py", PACKAGE / "__init__.py"}]
+    return any(re.search(rf"\b{name}\b", path.read_text("utf-8")) for path in elsewhere)
+
+
+def test_the_table_of_errors() -> None:
+    """The guide lists every error with its code, its kind and its meaning, and says which ones can't come yet."""
+    told = rows(GUIDE, "errors")
+    expected = [
+        [f"`{error.code}`", f"`{name}`", "fault" if issubclass(error, Fault) else "refusal", _told(error)]
+        for name, error in _errors().items()
+    ]
+    assert [row[:4] for row in told] == expected
+    for row in told:
+        (name,) = code(row[1])
+        assert row[4], f"{name}: what is to be done?"
+        assert (row[4] == LATER) != _raised_somewhere(name), f"{name}: is it raised or isn't it?"
+
+
+def _told(error: type[LastroError]) -> str:
+    return " ".join((inspect.getdoc(error) or "").split())
+
+
+def _figure(value: float) -> str:
+    for power in POWERS:
+        named = {2**power: f"2^{power}", 2**power - 1: f"2^{power}−1", -(2**power): f"−2^{power}"}
+        if value in named:
+            return named[int(value)]
+    return f"{value:,.0f}"
+
+
+def test_the_table_of_limits() -> None:
+    """Every limit of the model stands in the documents, in its order, with its figure and a meaning."""
+    declared = {name: value for name, value in vars(limits).items() if name.isupper()}
+    told = rows(LIMITS, "limits")
+    assert [row[:2] for row in told] == [[f"`{name}`", _figure(value)] for name, value in declared.items()]
+    assert all(row[2] for row in told)
+
+
+def test_the_table_of_connections_and_retries() -> None:
+    """What the engine bounds stands there with its figure."""
+    told = rows(LIMITS, "settings")
+    assert [row[:2] for row in told] == [
+        [f"`{name}`", _figure(getattr(importlib.import_module(module), name))] for name, module in SETTINGS.items()
+    ]
+
+
+@pytest.mark.parametrize("view", ["balance", "entry", "movement"])
+def test_the_columns_of_the_views(view: str, ledger: Ledger, connection: psycopg.Connection[tuple[str]]) -> None:
+    """The reference lists exactly the columns that each view has, in their order."""
+    assert ledger.partitions()
+    told = [column for row in rows(REFERENCE, f"view {view}") for column in code(row[0])]
+    columns = connection.execute(
+        "SELECT column_name FROM information_schema.columns "
+        "WHERE table_schema = current_schema() AND table_name = %s ORDER BY ordinal_position",
+        (view,),
+    )
+    assert told == [column for (column,) in columns]
+
+
+def _layers() -> list[str]:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["id"] == "layers"]
+    return list(layers)
+
+
+def test_the_picture_of_the_layers() -> None:
+    """The picture shows the layers of the contract that CI checks, top down."""
+    assert marked(ARCHITECTURE, "layers").strip().splitlines()[1:-1] == _layers()
+
+
+def test_the_table_of_packages() -> None:
+    """Every package and module of the first level is listed, top down, with the first sentence of its own docstring."""
+    names = [name for layer in _layers() for name in re.findall(r"\w+", re.sub(r"\([^)]*\)", "", layer))]
+    expected = [[f"`{name}`", _first_sentence(name)] for name in names if name != "__main__"]
+    assert rows(ARCHITECTURE, "packages") == expected
+
+
+def _first_sentence(name: str) -> str:
+    path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return re.split(r"(?<=\.)\s", docstring)[0].replace("\n", " ")
+
+
+def test_the_table_of_invariants() -> None:
+    """Each invariant names constraints and triggers that the schema has, code and a test; no constraint is left out."""
+    schema = "".join(path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("[0-9]*.sql")))
+    known = named_constraints() | set(re.findall(r"CREATE TRIGGER (\w+)", schema))
+    named: set[str] = set()
+    for invariant, constraint, assertion, test in rows(ARCHITECTURE, "invariants"):
+        assert code(constraint) or constraint.startswith("("), f"{invariant}: what enforces it?"
+        named.update(code(constraint))
+        for place in (*code(assertion), *code(test)):
+            path, _, name = place.partition("::")
+            assert re.search(
+                rf"^ *(?:async )?(?:def|class) {name}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE
+            ), place
+        assert code(assertion)[0].startswith("src/")
+        assert code(test)[0].startswith("tests/")
+    assert named == known
+
+
+def test_measurements_are_the_ones_that_are_taken() -> None:
+    """The operating guide names every measurement of the package, and none that isn't taken."""
+    taken = {
+        name
+        for path in PACKAGE.rglob("*.py")
+        for name in re.findall(r"measure\(\s*\"(lastro_\w+)\"", path.read_text("utf-8"))
+    }
+    told = set(re.findall(r"`(lastro_\w+)`", OPERATING.read_text("utf-8")))
+    assert told == taken
