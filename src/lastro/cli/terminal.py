@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from lastro.ledger import Ledger
 
 # Greedy: a password that nobody escaped may hold any character, an @ too.
-_IN_ADDRESS: Final = re.compile(r"://[^/:@]*:(?P<password>.+)@", re.DOTALL)
-_IN_PARAMETER: Final = re.compile(r"\bpassword\s*=\s*(?P<password>'[^']*'|[^&\s]+)")
+_PASSWORD_PLACES: Final = (
+    re.compile(r"//[^/:@]*:(?P<password>.+)@", re.DOTALL),
+    re.compile(r"\bpassword\s*=\s*'(?P<password>[^']+)'"),
+    re.compile(r"\bpassword\s*=\s*(?P<password>[^\s'&]+)"),
+    re.compile(r"\bpassword\s*=\s*(?P<password>[^\s']+)"),
+)
+# libpq takes an @ that nobody escaped for the end of the password and the rest for a host; a piece this long is hidden.
+PIECE_CHARACTERS_MIN: Final = 3
 _HIDDEN: Final = "…"
 # One command does one thing after the other; a worker gets connections of its own.
 CONNECTIONS: Final = 1
@@ -118,11 +124,8 @@ class Terminal:
         return text
 
     def _secrets(self) -> set[str]:
-        found = {
-            match["password"].strip("'")
-            for pattern in (_IN_ADDRESS, _IN_PARAMETER)
-            for match in pattern.finditer(self.named_url or "")
-        }
+        found = {match["password"] for place in _PASSWORD_PLACES for match in place.finditer(self.named_url or "")}
+        found |= {piece for secret in found for piece in secret.split("@") if len(piece) >= PIECE_CHARACTERS_MIN}
         found |= {unquote(secret) for secret in found} | {os.environ.get("PGPASSWORD", "")}
         found |= {json.dumps(secret)[1:-1] for secret in found}
         return found - {""}

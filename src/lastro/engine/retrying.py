@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import random
 
+from psycopg_pool import PoolTimeout
+
 from lastro.errors import (
     ConnectionLost,
     Fault,
@@ -46,7 +48,9 @@ class Tries:
             else:
                 self._unanswered = fault
         once = isinstance(fault, OutcomeUnknown) and self._effect is Effect.ONCE
-        if once or self._failed >= TRIES_MAX or not isinstance(fault, _AGAIN):
+        # Whoever waited for the pool in vain has waited long enough; five times ten seconds would be an outage of its own.
+        waited = isinstance(fault.__cause__, PoolTimeout)
+        if once or waited or self._failed >= TRIES_MAX or not isinstance(fault, _AGAIN):
             if self._unanswered is not None and fault is not self._unanswered:
                 raise self._unanswered from fault
             raise fault

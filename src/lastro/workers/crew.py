@@ -5,20 +5,24 @@ A crew: several workers in one process, each in its thread, until a signal or on
 from __future__ import annotations
 
 import logging
+import select
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from lastro.workers.loop import Loop, Totals, Worker
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 # How long a stop waits for the ticks in hand. Whatever they were doing then is one transaction, all of it or nothing.
 DRAIN_MAX_MS: Final = 30_000
+RING: Final = b"."
+RINGS_AT_ONCE_BYTES: Final = 4_096
 
 _log = logging.getLogger("lastro.workers")
 
@@ -47,24 +51,26 @@ class Crew:
         self._loops = {worker.name: Loop(worker, stop) for worker in workers}
         # A signal handler may interrupt the main thread anywhere; SimpleQueue.put is safe there, Event.set isn't.
         self._news: SimpleQueue[_News] = SimpleQueue()
+        self._bell: _Bell | None = None
 
     def stop(self) -> None:
         """Ask for the end; returns at once. Any thread may call it."""
-        self._news.put(_Asked("a call of stop()"))
+        self._tell(_Asked("a call of stop()"))
 
     def run(self, *, signals: bool = False) -> dict[str, Totals]:
         """
         Work until the end is asked for; return what each worker did. A worker's bug (AssertionError) is raised here.
         """
-        with _told_of_signals(self._news) if signals else nullcontext():
+        with _Bell() as bell, bell.rung_by_signals(self._news) if signals else nullcontext():
+            self._bell = bell
             for name, loop in self._loops.items():
                 threading.Thread(target=self._work, args=(name, loop), name=f"lastro-{name}", daemon=True).start()
             _log.info("at work: %s", ", ".join(self._loops))
-            news = self._news.get()
+            news = self._next_news(bell, timeout_s=None)
             self._stop.set()
             if isinstance(news, _Asked):
                 _log.info("%s: finishing what is in hand", news.by)
-            self._drain(news)
+            self._drain(bell, news)
         return {name: loop.totals for name, loop in self._loops.items()}
 
     def _work(self, name: str, loop: Loop) -> None:
@@ -74,44 +80,92 @@ class Crew:
         except BaseException as raised:  # noqa: BLE001 - told to the main thread, which raises it
             error = raised
         finally:
-            self._news.put(_Ended(name, error))
+            self._tell(_Ended(name, error))
 
-    def _drain(self, news: _News) -> None:
+    def _tell(self, news: _News) -> None:
+        self._news.put(news)
+        # Where run() hasn't made its bell yet, it looks at the news before it first waits.
+        if self._bell is not None:
+            self._bell.ring()
+
+    def _next_news(self, bell: _Bell, *, timeout_s: float | None) -> _News | None:
+        give_up_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            with suppress(Empty):
+                return self._news.get_nowait()
+            left_s = None if give_up_s is None else max(0.0, give_up_s - time.monotonic())
+            if left_s == 0:
+                return None
+            bell.wait(left_s)
+
+    def _drain(self, bell: _Bell, news: _News | None) -> None:
         working = set(self._loops)
         failed: BaseException | None = None
         give_up_s = time.monotonic() + self._drain_max_ms / 1000
-        while True:
+        while news is not None:
             if isinstance(news, _Ended):
                 working.discard(news.name)
                 failed = failed or news.error
             if not working:
                 break
-            try:
-                news = self._news.get(timeout=max(0.0, give_up_s - time.monotonic()))
-            except Empty:
-                _log.warning(
-                    "%s did not come to an end within %d ms; what it was doing is one transaction and is rolled back",
-                    ", ".join(sorted(working)),
-                    self._drain_max_ms,
-                )
-                break
+            news = self._next_news(bell, timeout_s=max(0.0, give_up_s - time.monotonic()))
         if failed is not None:
             raise failed
-        if not working:
+        if working:
+            _log.warning(
+                "%s did not come to an end within %d ms; what it was doing is one transaction and is rolled back",
+                ", ".join(sorted(working)),
+                self._drain_max_ms,
+            )
+        else:
             _log.info("stopped; nothing was left half done")
 
 
-@contextmanager
-def _told_of_signals(news: SimpleQueue[_News]) -> Iterator[None]:
-    def ring(number: int, _: FrameType | None) -> None:
-        # The next one meets the system's own answer, which is to end the process.
-        for each in STOP_SIGNALS:
-            signal.signal(each, signal.SIG_DFL)
-        news.put(_Asked(signal.Signals(number).name))
+class _Bell:
+    """
+    What the main thread waits on, rung by threads and by signals.
 
-    before = {number: signal.signal(number, ring) for number in STOP_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    A signal that arrives just before a lock is waited for would be noticed only when that wait is over, which may be
+    never; the byte that the interpreter writes to a socket as the signal arrives is never missed.
+    """
+
+    def __init__(self) -> None:
+        self._ear, self._rope = socket.socketpair()
+        self._ear.settimeout(0)
+        self._rope.settimeout(0)
+
+    def ring(self) -> None:
+        """Wake whoever waits; may be called too often and too late."""
+        with suppress(OSError):
+            self._rope.send(RING)
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Wait for a ring, or for the timeout."""
+        select.select([self._ear], [], [], timeout_s)
+        with suppress(BlockingIOError):
+            self._ear.recv(RINGS_AT_ONCE_BYTES)
+
+    @contextmanager
+    def rung_by_signals(self, news: SimpleQueue[_News]) -> Iterator[None]:
+        """Let SIGTERM and SIGINT ring and be told, once; the next one meets the system's own answer, the end."""
+
+        def tell(number: int, _: FrameType | None) -> None:
+            for each in STOP_SIGNALS:
+                signal.signal(each, signal.SIG_DFL)
+            news.put(_Asked(signal.Signals(number).name))
+
+        rope_before = signal.set_wakeup_fd(self._rope.fileno(), warn_on_full_buffer=False)
+        before = {number: signal.signal(number, tell) for number in STOP_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(rope_before)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ear.close()
+        self._rope.close()
