@@ -27,6 +27,7 @@ from lastro.rehearsal.marketplace import (
     seller_account,
 )
 from lastro.rehearsal.marketplace.checkout import post_order
+from lastro.rehearsal.marketplace.retrying import until_through
 from lastro.rehearsal.stage import Stage
 from lastro.testing import assert_balanced
 
@@ -172,6 +173,27 @@ def test_the_first_and_its_repeat_may_run_side_by_side(stage: Stage, till: Till,
     assert shop.books.count("orders") == len(orders)
     assert posted(shop, "world") == -sum(each.total for each in orders)
     assert_balanced(shop.books)
+
+
+def test_a_transaction_lost_to_a_rival_is_tried_again() -> None:
+    """A lost race is repeated and counted; after five the fault comes through; a refusal comes at once."""
+    rivals = [lastro.LockTimeout("busy"), psycopg.errors.DeadlockDetected(), lastro.SerializationLost("raced")]
+    answers: list[Exception] = [*rivals]
+
+    def transaction() -> str:
+        if answers:
+            raise answers.pop()
+        return "through"
+
+    assert until_through(transaction) == ("through", 3)
+    answers.extend([lastro.LockTimeout("busy")] * 9)
+    with pytest.raises(lastro.LockTimeout):
+        until_through(transaction)
+    assert len(answers) == 9 - 5
+    answers[:] = [lastro.InsufficientFunds("no"), lastro.InsufficientFunds("no")]
+    with pytest.raises(lastro.InsufficientFunds):
+        until_through(transaction)
+    assert len(answers) == 1
 
 
 @pytest.mark.req("0.9")

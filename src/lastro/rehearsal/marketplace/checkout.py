@@ -10,10 +10,10 @@ import psycopg
 
 import lastro
 from lastro.rehearsal.marketplace.order import Item, Order
+from lastro.rehearsal.marketplace.retrying import until_through
 from lastro.rehearsal.marketplace.shop import Shop
 
 ORDERS_COUNTED = "orders"
-TRIES_MAX = 5
 # Up to here each transfer's own lean statement costs less than a batch's dozen of statements.
 SINGLE_POSTS_MAX = 4
 
@@ -36,21 +36,19 @@ def check_out(connection: psycopg.Connection[Any], shop: Shop, order: Order) -> 
     Store and book an order, once: repeating the whole call is harmless, whoever made the first one.
 
     A try that a rival made fail is repeated as a whole, which the keys make safe. A seller who has no account yet gets
-    it with the first sale. Raises OrderChanged where the order was stored with other items, and SerializationLost after
-    5 lost tries.
+    it with the first sale. Raises OrderChanged where the order was stored with other items, and what the last of 5
+    tries met.
     """
-    cause: Exception | None = None
-    for lost in range(TRIES_MAX):
+
+    def attempt() -> Receipt:
         try:
-            return _check_out_once(connection, shop, order)._replace(lost_tries=lost)
-        except lastro.UnknownAccount as error:
+            return _check_out_once(connection, shop, order)
+        except lastro.UnknownAccount:
             shop.register(connection, (item.seller for item in order.items))
-            cause = error
-        except (lastro.LockTimeout, lastro.SerializationLost, psycopg.errors.TransactionRollback) as error:
-            cause = error
-    raise lastro.SerializationLost(
-        f"the checkout of order {order.id} lost {TRIES_MAX} tries; nothing was stored: call it again"
-    ) from cause
+            return _check_out_once(connection, shop, order)
+
+    receipt, lost = until_through(attempt)
+    return receipt._replace(lost_tries=lost)
 
 
 def _check_out_once(connection: psycopg.Connection[Any], shop: Shop, order: Order) -> Receipt:

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from lastro.rehearsal.marketplace.order import CURRENCY, WORLD
+from lastro.rehearsal.marketplace.retrying import until_through
 from lastro.rehearsal.marketplace.shop import Shop
 
 
@@ -24,8 +25,17 @@ def pay_out(
     Pay `amount` cents out of an account, or all that is available; return what was paid, 0 where nothing is there.
 
     Once a `payout_id`: the second call pays nothing and returns what the first one paid. The floor is the ledger's to
-    guard: lastro.InsufficientFunds leaves no payout behind.
+    guard: lastro.InsufficientFunds leaves no payout behind. A try that a rival made fail is repeated as a whole.
     """
+    paid, _ = until_through(
+        lambda: _pay_out_once(connection, shop, payout_id=payout_id, account=account, amount=amount)
+    )
+    return paid
+
+
+def _pay_out_once(
+    connection: psycopg.Connection[Any], shop: Shop, *, payout_id: str, account: str, amount: int | None
+) -> int:
     tables = shop.tables
     with connection.transaction():
         held = shop.books.within(connection)
