@@ -1,0 +1,48 @@
+"""Sliced counters count exactly, however many bump them at once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from lastro import Ledger
+from tests.support.sessions import Sessions, together
+
+THREADS = 16
+BUMPS = 40
+
+
+@pytest.mark.req("0.8")
+def test_sixteen_threads(ledger: Ledger, session: Sessions) -> None:
+    """Every bump that commits counts and none that rolls back does; the value is spread over at most 16 slices."""
+
+    def bump(number: int) -> None:
+        caller = session()
+        for turn in range(BUMPS):
+            ledger.within(caller).bump("orders", 1 + turn % 2)
+            caller.rollback() if turn % 4 == 3 else caller.commit()
+
+    assert together([partial(bump, number) for number in range(THREADS)]) == [None] * THREADS
+    kept = sum(1 + turn % 2 for turn in range(BUMPS) if turn % 4 != 3)
+    assert ledger.count("orders") == THREADS * kept
+    with session() as reader:
+        slices = f"SELECT count(*), min(slice) >= 0, max(slice) < 16 FROM {ledger._operations.ledger}.counter"
+        row = reader.execute(slices.encode()).fetchone()
+    assert row is not None
+    assert 1 < row[0] <= 16
+    assert row[1:] == (True, True)
+
+
+@pytest.mark.req("0.8")
+def test_a_bump_waits_for_no_bump_of_another_slice(ledger: Ledger, session: Sessions) -> None:
+    """Two sessions of different slices bump one counter at once without waiting."""
+    callers = [session() for _ in range(4)]
+    slices = {caller.info.backend_pid % 16: caller for caller in callers}
+    for caller in slices.values():
+        caller.execute("SET LOCAL lock_timeout = '1ms'")
+        ledger.within(caller).bump("orders")
+    assert len(slices) > 1
+    for caller in slices.values():
+        caller.commit()
+    assert ledger.count("orders") == len(slices)
