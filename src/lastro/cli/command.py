@@ -5,15 +5,12 @@ Registering commands: each gets the options that all commands share, and its err
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from lastro import config
-from lastro.cli.exits import REFUSED
 from lastro.cli.terminal import Terminal
 from lastro.errors import LastroError
 
@@ -87,10 +84,6 @@ def on_terminal(function: Callable[..., Any]) -> Callable[..., None]:
             raise terminal.fail_usage(str(error)) from None
         except LastroError as error:
             raise terminal.fail(error) from None
-        except BrokenPipeError:
-            # Whoever read our output has seen enough; the interpreter must not complain while it flushes.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(REFUSED) from None
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [

@@ -88,18 +88,21 @@ class Terminal:
         if self.as_json:
             self.say_json(document)
             return
-        print_table(table)
+        with _reader_may_leave():
+            print_table(table)
         if note:
             self.say(note)
 
     def say(self, sentence: str) -> None:
         """Print a sentence for people; machines get none."""
         if not self.as_json:
-            print(shown(sentence), flush=True)
+            with _reader_may_leave():
+                print(shown(sentence), flush=True)
 
     def say_json(self, document: Mapping[str, Any]) -> None:
         """Print one JSON document on one line."""
-        print(json.dumps(document), flush=True)
+        with _reader_may_leave():
+            print(json.dumps(document), flush=True)
 
     def fail(self, error: LastroError) -> typer.Exit:
         """Say on stderr what went wrong, without a password in it, and return the exit to raise."""
@@ -129,6 +132,17 @@ class Terminal:
         found |= {unquote(secret) for secret in found} | {os.environ.get("PGPASSWORD", "")}
         found |= {json.dumps(secret)[1:-1] for secret in found}
         return found - {""}
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not complain while it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(REFUSED) from None
 
 
 def shown(text: str) -> str:

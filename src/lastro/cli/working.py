@@ -93,12 +93,10 @@ def _migrate_and_work(terminal: Terminal, url: str) -> None:
     place = terminal.redacted(url)
     if terminal.as_json:
         terminal.say_json({"event": "ready", "database_url": place, "ledger": terminal.ledger_name, "applied": applied})
-    terminal.say(f"ledger {terminal.ledger_name} is up. In another terminal:\nexport {_exported(place)}")
+    terminal.say(f"ledger {terminal.ledger_name} is up in {place}")
+    if url != terminal.named_url:
+        terminal.say(f"in another terminal: export {config.DATABASE_URL_VARIABLE}='{place}'")
     _run_crew(terminal, [], url=url)
-
-
-def _exported(place: str) -> str:
-    return f"{config.DATABASE_URL_VARIABLE}='{place}'"
 
 
 def _run_crew(terminal: Terminal, names: list[str], *, url: str) -> None:
