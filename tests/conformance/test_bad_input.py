@@ -33,12 +33,18 @@ class Text(str):
 class _NoOffset(tzinfo):
     """A time zone that doesn't know its offset: as good as none."""
 
-    def utcoffset(self, moment: datetime | None) -> timedelta | None:  # noqa: ARG002
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
         return None
 
 
 def amounts() -> Iterator[Bad]:
-    """reliability F24, the amounts."""
+    """Reliability F24, the amounts."""
     wrong = ("amount must be an int of minor units", lastro.InvalidInput)
     for amount in (
         True, False, 1.0, 2.5, 0.1 + 0.2, float("nan"), float("inf"), -float("inf"), "10", "12abc", "", b"10", None,
@@ -54,7 +60,7 @@ def amounts() -> Iterator[Bad]:
 
 
 def texts() -> Iterator[Bad]:
-    """reliability F24, the keys, and the same for every other text."""
+    """Reliability F24, the keys, and the same for every other text."""
     limits = {
         "key": 400,
         "debit": 340,
@@ -135,16 +141,15 @@ def furnish(book: Ledger) -> None:
 
 def refuses(bad: Bad, call: Any, *args: Any, **kwargs: Any) -> lastro.LastroError:
     """The call raises the one error, with words that say what is wrong, of readable length."""
-    try:
+    shown = f"{list(bad.changed)} ({', '.join(type(value).__name__ for value in bad.changed.values())})"
+    with pytest.raises(lastro.LastroError) as caught:
         call(*args, **kwargs)
-    except lastro.LastroError as error:
-        shown = f"{list(bad.changed)} ({', '.join(type(value).__name__ for value in bad.changed.values())})"
-        assert isinstance(error, bad.error), f"{shown}: {type(error).__name__}: {error}"
-        assert bad.words in str(error), f"{shown}: {error}"
-        assert len(str(error)) < 500, f"{shown}: the message has {len(str(error))} characters"
-        assert error.code != lastro.LastroError.code
-        return error
-    raise AssertionError(f"nothing was raised: {bad.words}")
+    error = caught.value
+    assert isinstance(error, bad.error), f"{shown}: {type(error).__name__}: {error}"
+    assert bad.words in str(error), f"{shown}: {error}"
+    assert len(str(error)) < 500, f"{shown}: the message has {len(str(error))} characters"
+    assert error.code != lastro.LastroError.code
+    return error
 
 
 @pytest.mark.parametrize("bads", KINDS_OF_BAD)

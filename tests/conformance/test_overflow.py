@@ -40,9 +40,9 @@ def test_two_of_the_largest_do_not_fit(book: Ledger, raw: Raw, keeping: Keeping,
     assert (book.balance("a", "BRL").posted, book.balance("source", "BRL").posted) == (MOST, -MOST)
     before = raw.written()
     for amount in (MOST, 2**62, 2**41):
-        with pytest.raises(lastro.AmountOutOfRange, match="leaves|leave the 64-bit range"):
+        with pytest.raises(lastro.AmountOutOfRange, match=r"leaves|leave the 64-bit range"):
             post(key="over", debit="source 2", amount=amount)
-        with pytest.raises(lastro.AmountOutOfRange, match="leaves|leave the 64-bit range"):
+        with pytest.raises(lastro.AmountOutOfRange, match=r"leaves|leave the 64-bit range"):
             post(key="under", credit="source 2", amount=amount)
     assert raw.written() == before
     with pytest.raises(lastro.AmountOutOfRange):

@@ -132,7 +132,8 @@ class Operations:
         self, transfers: Sequence[Mapping[str, Any] | Intent], *, partial: bool
     ) -> Ask[list[Posted | Refusal]]:
         """Ask to post many transfers in one transaction."""
-        if not isinstance(transfers, Sequence) or isinstance(transfers, str | bytes):
+        batch_of: object = transfers
+        if not isinstance(batch_of, Sequence) or isinstance(batch_of, str | bytes):
             raise InvalidInput(
                 f"a batch is a list of transfers, each a mapping; got {type(transfers).__name__}", argument="transfers"
             )

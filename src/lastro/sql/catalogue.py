@@ -50,7 +50,8 @@ def in_schema(sql: str, ledger: str) -> str:
     """
     Return *sql*, written for the schema `lastro`, for the tables of *ledger*.
     """
-    return sql if ledger == LEDGER else _SCHEMA.sub(ledger, sql)
+    # Quoted, for a ledger may be called as a word of SQL's own: `order`, `user`.
+    return sql if ledger == LEDGER else _SCHEMA.sub(f'"{ledger}"', sql)
 
 
 def ledger_name(name: object) -> str:

@@ -21,7 +21,7 @@ WITH named AS (
     WHERE
         c.account_id = %(credit_id)s::bigint AND c.keeping = 'hot' AND c.state = 'open'
         AND c.amount <= %(unlocked_base_max)s::bigint
-        AND CASE set_config('lastro.callers_lock_timeout', current_setting('lock_timeout'), true)
+        AND CASE set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true)
             WHEN '0' THEN set_config('lock_timeout', %(lock_timeout)s::text, true) ELSE 'kept'
         END IS NOT NULL
     ON CONFLICT (key) DO NOTHING
@@ -64,8 +64,8 @@ SELECT
     new.id,
     new.occurred_at,
     new.recorded_at,
-    set_config('lock_timeout', current_setting('lastro.callers_lock_timeout'), true) AS callers_lock_timeout,
-    set_config('lastro.callers_lock_timeout', '', true) AS nothing_to_restore
+    set_config('lock_timeout', current_setting('lastro_posting.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro_posting.callers_lock_timeout', '', true) AS nothing_to_restore
 FROM new;
 
 -- name: post_unlocked
@@ -84,7 +84,7 @@ WITH named AS (
         AND d.state = 'open' AND d.floor IS NULL
         AND c.account_id = %(credit_id)s::bigint AND c.keeping = %(credit_keeping)s::text AND c.state = 'open'
         AND d.amount >= -%(unlocked_base_max)s::bigint AND c.amount <= %(unlocked_base_max)s::bigint
-        AND CASE set_config('lastro.callers_lock_timeout', current_setting('lock_timeout'), true)
+        AND CASE set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true)
             WHEN '0' THEN set_config('lock_timeout', %(lock_timeout)s::text, true) ELSE 'kept'
         END IS NOT NULL
     ON CONFLICT (key) DO NOTHING
@@ -133,8 +133,8 @@ SELECT
     new.id,
     new.occurred_at,
     new.recorded_at,
-    set_config('lock_timeout', current_setting('lastro.callers_lock_timeout'), true) AS callers_lock_timeout,
-    set_config('lastro.callers_lock_timeout', '', true) AS nothing_to_restore
+    set_config('lock_timeout', current_setting('lastro_posting.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro_posting.callers_lock_timeout', '', true) AS nothing_to_restore
 FROM new;
 
 -- name: find_transfer

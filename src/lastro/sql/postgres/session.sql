@@ -23,11 +23,11 @@ SELECT set_config('lock_timeout', %(lock_timeout)s::text, true) AS lock_timeout;
 -- Give back the caller's setting that a posting statement put aside, where it wrote nothing and so couldn't itself.
 -- locks: none   returns: 1 row
 SELECT
-    CASE coalesce(current_setting('lastro.callers_lock_timeout', true), '')
+    CASE coalesce(current_setting('lastro_posting.callers_lock_timeout', true), '')
         WHEN '' THEN 'nothing to restore'
-        ELSE set_config('lock_timeout', current_setting('lastro.callers_lock_timeout'), true)
+        ELSE set_config('lock_timeout', current_setting('lastro_posting.callers_lock_timeout'), true)
     END AS callers_lock_timeout,
-    set_config('lastro.callers_lock_timeout', '', true) AS nothing_to_restore;
+    set_config('lastro_posting.callers_lock_timeout', '', true) AS nothing_to_restore;
 
 -- name: savepoint
 -- Where to return to when the plan is refused.
