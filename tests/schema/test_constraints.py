@@ -89,7 +89,7 @@ def insert(connection: Connection, table: str, row: dict[str, Any]) -> None:
 
 @pytest.mark.req("2.3")
 @pytest.mark.case("S05")
-@pytest.mark.parametrize(("table", "constraint"), CONSTRAINTS, ids=lambda name: str(name))
+@pytest.mark.parametrize(("table", "constraint"), CONSTRAINTS, ids=str)
 def test_the_constraint_refuses(connection: Connection, table: str, constraint: str) -> None:
     """A row that breaks the rule is refused by the constraint of that name, by INSERT and, of CHECKs, by UPDATE."""
     connection.execute("TRUNCATE counter")

@@ -32,6 +32,9 @@ def scheme_of(url: str) -> str:
     """
     Return the scheme of a database URL, without a driver named after a plus sign.
     """
+    given: object = url
+    if not isinstance(given, str):
+        raise InvalidInput(f"a database URL is text; got {type(given).__name__}", argument="url")
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise InvalidInput(

@@ -11,9 +11,13 @@ SELECT pg_advisory_xact_lock(hashtextextended('lastro migrates ' || %(ledger)s::
 SELECT set_config('lock_timeout', %(lock_timeout)s::text, true);
 
 -- name: exists
--- Whether the ledger's table of migrations is there. Asks the catalogue, so that a missing table is no error.
+-- Whether the ledger's table of migrations is there. Reads the catalogue's tables, so that a missing one is no error;
+-- to_regclass won't do, for a process that has looked in vain may not see what another migrator has made since.
 -- locks: none   returns: 1 row
-SELECT to_regclass('lastro.migration') IS NOT NULL AS found;
+SELECT count(*) > 0 AS found
+FROM pg_class AS relation
+INNER JOIN pg_namespace AS space ON relation.relnamespace = space.oid
+WHERE space.nspname = (parse_ident('lastro.migration'))[1] AND relation.relname = 'migration';
 
 -- name: applied
 -- The migrations that were applied.
