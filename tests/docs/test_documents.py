@@ -12,12 +12,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.docs.blocks import blocks_of, documents, languages_of, unrun_commands
+from lastro.rehearsal.criteria import read_criteria
+from tests.docs.blocks import FENCE, RUN, blocks_of, documents, languages_of, unrun_commands
 from tests.docs.running import Reader
 from tests.house.checkout import ROOT
 
 # What a reader types and no test runs here: each is run by CI itself.
 OUTSIDE = ("make ", "pip install ", "python3 -m venv ", ". .venv/bin/activate", "git clone ")
+OPERATING = ROOT / "docs" / "operating.md"
 ROLE = re.compile(r"CREATE ROLE (\w+)")
 DROP = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
 VARIABLES = ("LASTRO_DATABASE_URL", "LASTRO_LEDGER", "LASTRO_DATA")
@@ -94,9 +96,17 @@ def test_there_is_something_to_run() -> None:
 def test_no_block_escapes(document: Path) -> None:
     """Every block has a language that is run, or is the output of one, or holds commands that CI itself types."""
     for above, language in languages_of(document):
-        assert language in {"", "python", "sh", "sql", "text"}, f"{document.name}: ```{language} is never run"
-        assert language != "text" or above in {"python", "sh", "sql"}, f"{document.name}: output of no block"
+        assert language in {"", *RUN, "text", "toml"}, f"{document.name}: ```{language} is never run"
+        assert language != "text" or above in RUN, f"{document.name}: output of no block"
     assert [line for line in unrun_commands(document) if not line.startswith(OUTSIDE)] == []
+
+
+def test_criteria_are_read_as_written(tmp_path: Path) -> None:
+    """The example of a file of criteria sets every criterion there is."""
+    (body,) = [fence["body"] for fence in FENCE.finditer(OPERATING.read_text("utf-8")) if fence["language"] == "toml"]
+    file = tmp_path / "peak.toml"
+    file.write_text(body, "utf-8")
+    assert None not in read_criteria(file)
 
 
 def test_a_false_block_is_found(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import tomllib
 import psycopg
 import pytest
 
-from lastro import Fault, LastroError, Ledger, errors
+from lastro import Fault, LastroError, Ledger, config, errors
 from lastro.model import limits
 from tests.docs.tables import code, marked, rows
 from tests.docs.test_constraints import MIGRATIONS, named_constraints
@@ -144,6 +144,29 @@ def test_the_table_of_invariants() -> None:
         assert code(assertion)[0].startswith("src/")
         assert code(test)[0].startswith("tests/")
     assert named == known
+
+
+def _commands() -> list[list[str]]:
+    """Each command and group as the terminal lists it, with the first sentence of its help."""
+    from lastro.cli.app import app
+
+    helps = [(command.name, inspect.getdoc(command.callback)) for command in app.registered_commands]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        helps.append((group.name, str(group.typer_instance.info.help)))
+    return [[f"`lastro {name}`", re.split(r"(?<=\.)\s", str(told))[0].replace("\n", " ")] for name, told in helps]
+
+
+def test_the_table_of_commands() -> None:
+    """Every command that there is stands in the operating guide, and none that isn't there."""
+    assert rows(OPERATING, "commands") == _commands()
+
+
+def test_the_variables_of_the_environment() -> None:
+    """The guide names each variable that the package reads, and no other."""
+    read = {value for name, value in vars(config).items() if name.endswith("_VARIABLE")}
+    told = set(re.findall(r"`(LASTRO_[A-Z_]+)`", OPERATING.read_text("utf-8")))
+    assert told == read
 
 
 def test_measurements_are_the_ones_that_are_taken() -> None:
