@@ -281,3 +281,28 @@ def test_names_cannot_forge_lines_or_move_the_cursor(run: Run, ledger: Ledger) -
     assert run("accounts", "--json").json()["accounts"][0]["name"] == evil
     refused = run("balance", evil, "EUR").err
     assert (refused.count("\n"), "\x1b" in refused) == (1, False)
+
+
+def test_the_keys_of_json_documents_are_stable(run: Run, platform: Ledger) -> None:
+    """Scripts are written against these names: one may be added, none renamed or left out."""
+    transfer = (
+        "id key kind debit credit amount currency occurred_at recorded_at cause reverses source actor metadata"
+        " debit_before debit_after credit_before credit_after"
+    )
+    entry = (
+        "transfer_id account currency side kind amount signed balance_before balance_after counter_account key cause"
+        " reverses source actor occurred_at recorded_at"
+    )
+    assert list(run("transfer", "order:1:commission", "--json").json()) == transfer.split()
+    assert list(run("entries", "platform", "BRL", "--json").json()["entries"][0]) == entry.split()
+    assert (
+        list(run("balance", "platform", "BRL", "--json").json()) == "account currency posted held available at".split()
+    )
+    replayed = run(*POST, "--currency", "BRL", "--minor", "590", "--json").json()
+    assert (list(replayed), list(replayed["transfer"])) == (["replayed", "transfer"], transfer.split())
+    account = "name currency keeping floor opened_at closed_at metadata"
+    assert list(run("accounts", "--json").json()["accounts"][0]) == account.split()
+    partition = "name from_id to_id transfers_about"
+    assert list(run("partitions", "list", "--json").json()["partitions"][0]) == partition.split()
+    error = run("balance", "nobody", "BRL", "--json").error()
+    assert list(error) == "code kind message committed details".split()

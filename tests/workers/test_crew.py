@@ -13,6 +13,7 @@ from lastro.workers.crew import Crew
 from lastro.workers.loop import Facts
 
 WAIT_S = 30
+ROUNDS = 200
 
 
 class Hand:
@@ -102,3 +103,19 @@ def test_a_signal_stops_the_crew_and_handlers_are_given_back(number: signal.Sign
     assert totals["worker"].ticks == 1
     assert time.monotonic() - began < WAIT_S
     assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_comes_just_before_the_wait_is_not_missed() -> None:
+    """A signal at any moment from the first tick on ends the crew: many rounds, each with the race run anew."""
+    for _ in range(ROUNDS):
+        worker = Hand("worker")
+        sender = threading.Thread(target=_send_when_begun, args=(worker,))
+        sender.start()
+        Crew([worker], stop=threading.Event()).run(signals=True)
+        sender.join(WAIT_S)
+        assert worker.closed.is_set()
+
+
+def _send_when_begun(worker: Hand) -> None:
+    assert worker.begun.wait(WAIT_S)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)

@@ -7,13 +7,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lastro.cli.command import command
 from lastro.cli.exits import REFUSED
 from lastro.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from lastro.rehearsal.verdict import Verdict
 
 # Those of the rehearsal itself, which is only imported once it is run; a test holds them together.
 RATE_PER_SECOND = 100.0
@@ -122,6 +125,11 @@ def rehearse_checkout(
         beside_others=beside_others,
         progress=None if terminal.as_json else _tell,
     )
+    _show_verdict(terminal, verdict)
+    raise typer.Exit(verdict.exit_code)
+
+
+def _show_verdict(terminal: Terminal, verdict: Verdict) -> None:
     document = verdict.as_dict()
     terminal.show(
         document,
@@ -136,7 +144,6 @@ def rehearse_checkout(
         ],
         note=f"{verdict.word}: {_figures(document['measured'])}",
     )
-    raise typer.Exit(verdict.exit_code)
 
 
 def _figures(measured: Mapping[str, Any]) -> str:
