@@ -102,15 +102,15 @@ def test_the_real_orders_come_out_to_the_cent(server_url: str) -> None:
     assert any("consolidator killed" in line for line in said)
 
 
-def test_made_orders_on_a_server_of_its_own() -> None:
+def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a file and a database it makes orders, starts a server, proves all, and leaves no file and no server."""
-    before = set(Path(tempfile.gettempdir()).glob("lastro-rehearsal-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     proofs = demo.run(orders_made=60, seed=11, processes=2)
     assert refuted(proofs.proofs) == set()
     document = proofs.as_dict()
     assert document["holds"] is True
     assert {tuple(proof) for proof in document["proofs"]} == {("name", "holds", "expected", "actual")}
-    assert set(Path(tempfile.gettempdir()).glob("lastro-rehearsal-*")) <= before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_database_that_is_given_is_left_as_it_was(server_url: str) -> None:
