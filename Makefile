@@ -58,8 +58,8 @@ format: $(READY) ## write what `make check` would ask for, where a tool can
 bench: $(READY) ## measure against this machine's own limit; writes bench/results and the table in docs
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
-docs: $(READY) ## check that the docs' links lead somewhere and their Python runs on the public names
-	$(BIN)/python -m pytest -m house --quiet tests/house/test_docs.py
+docs: $(READY) ## check the docs: links lead somewhere, every block runs and prints what it says
+	$(BIN)/python -m pytest --quiet tests/house/test_docs.py tests/docs
 
 # What the full matrix needs beside the wheel's PostgreSQL; on Debian, as root.
 services: ## install MariaDB and PgBouncer (Debian, root)

@@ -2,6 +2,7 @@
 Lastro: a money ledger for hot accounts that lives in the database you already run.
 """
 
+from lastro.batching import AsyncBatcher, Batcher
 from lastro.connecting import connect, connect_async
 from lastro.errors import (
     AccountClosed,
@@ -31,8 +32,8 @@ from lastro.errors import (
     UnknownTransfer,
     UnreadableRow,
 )
-from lastro.ledger import AsyncLedger, Ledger
-from lastro.model.account import Account, Balance
+from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
+from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
@@ -44,16 +45,21 @@ __all__ = [
     "AccountNotEmpty",
     "AlreadyReversed",
     "AmountOutOfRange",
+    "AsyncBatcher",
+    "AsyncHeldLedger",
     "AsyncLedger",
     "Balance",
+    "Batcher",
     "CapExceeded",
     "ConnectionLost",
     "CurrencyMismatch",
     "Entry",
     "Fault",
+    "HeldLedger",
     "HoldClosed",
     "InsufficientFunds",
     "InvalidInput",
+    "Keeping",
     "KindNotAllowed",
     "LastroError",
     "Ledger",

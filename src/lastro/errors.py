@@ -102,7 +102,7 @@ class AmountOutOfRange(InvalidInput):
 
 
 class InsufficientFunds(Refusal):
-    """The debit would take the account below its floor. Details: `account`, `currency`, `needed`, `available`."""
+    """The debit would take the account below its floor. Details: `needed`, `available`, `floor`, `account`, `currency`."""
 
     code = "insufficient_funds"
 

@@ -105,7 +105,7 @@ def test_the_balance_at_a_floor_near_the_edge(book: Ledger) -> None:
     book.post(**wanted(debit="low", credit="world", amount=MOST))
     with pytest.raises(lastro.InsufficientFunds) as caught:
         book.post(**wanted(key="2", debit="low", credit="world", amount=2))
-    assert caught.value.available == 1
+    assert (caught.value.available, caught.value.floor) == (-MOST, -(2**63))
     with pytest.raises(lastro.InsufficientFunds) as caught:
         book.post(**wanted(key="3", debit="high", credit="low", amount=1))
-    assert caught.value.available == -MOST
+    assert (caught.value.available, caught.value.floor) == (0, MOST)

@@ -181,10 +181,10 @@ def test_a_debit_is_refused_when_it_is_not_covered(book: Ledger, raw: Raw, keepi
     book.post(**wanted(key="seed", amount=100))
     before = raw.written()
     with pytest.raises(
-        lastro.InsufficientFunds, match=r"120 BRL available above its floor of -20 and 121 is"
+        lastro.InsufficientFunds, match=r"100 BRL available, a floor of -20, and 121 is"
     ) as caught:
         book.post(**wanted(debit="a", credit="world", amount=121))
-    assert (caught.value.needed, caught.value.available) == (121, 120)
+    assert (caught.value.needed, caught.value.available, caught.value.floor) == (121, 100, -20)
     assert (caught.value.account, caught.value.currency) == ("a", "BRL")
     assert raw.written() == before
     assert book.transfer("k") is None
@@ -303,6 +303,42 @@ def test_a_row_that_cannot_be_right_is_not_read(book: Ledger, raw: Raw, column: 
             book.entries("a", "BRL")
     # Put back what can be put back, so that the books are in order for the test's end.
     raw("UPDATE {s}.transfer SET amount = 5")
+
+
+@pytest.mark.req("1.7")
+@pytest.mark.parametrize("keeping", KEEPINGS)
+def test_a_lock_row_that_cannot_be_updated_stops_the_payment(
+    book: Ledger, reopen: Callable[..., Ledger], raw: Raw, keeping: Keeping
+) -> None:
+    """A payment whose lock row is held, full or gone is an error and writes nothing; it is never "insufficient"."""
+    book.open_account("a", "BRL", keeping=keeping)
+    book.post(**wanted(key="seed", amount=100))
+    ((account_id,),) = raw("SELECT id FROM {s}.account WHERE name = 'a'")
+    payment = wanted(debit="a", credit="world")
+    before = raw.written()
+    hasty = reopen(lock_timeout_ms=50)
+    with raw.connection.transaction():
+        raw("SELECT FROM {s}.base WHERE account_id = %s FOR NO KEY UPDATE", account_id)
+        for call in (lambda: hasty.post(**payment), lambda: hasty.post_many([payment])):
+            with pytest.raises(lastro.LockTimeout):
+                call()
+    assert raw.written() == before
+    raw("UPDATE {s}.base SET payments = 9223372036854775807 WHERE account_id = %s", account_id)
+    for call in (lambda: book.post(**payment), lambda: book.post_many([payment])):
+        with pytest.raises(lastro.LastroError) as caught:
+            call()
+        assert not isinstance(caught.value, lastro.InsufficientFunds)
+    raw("UPDATE {s}.base SET payments = 0 WHERE account_id = %s", account_id)
+    assert raw.written() == before
+    raw("SET session_replication_role = replica")
+    ((row,),) = raw("DELETE FROM {s}.base WHERE account_id = %s RETURNING to_jsonb(base)::text", account_id)
+    for call in (lambda: book.post(**payment), lambda: book.post_many([payment])):
+        with pytest.raises(lastro.LastroError) as caught:
+            call()
+        assert not isinstance(caught.value, lastro.InsufficientFunds)
+    raw("INSERT INTO {s}.base SELECT * FROM jsonb_populate_record(NULL::{s}.base, %s::jsonb)", row)
+    assert raw.written() == before
+    assert not book.post(**payment).replayed
 
 
 def test_a_transfer_that_is_not_there_is_none(book: Ledger) -> None:

@@ -48,6 +48,7 @@ def refuse_retired(key: str, row: Row) -> None:
             "partition; it was posted, and it isn't posted again",
             key=key,
             fields={},
+            retired_id=row["transfer_id"],
         )
 
 
@@ -138,14 +139,15 @@ def refuse_uncovered(wanted: Intent, debit: Facts, *, posted: int, held: int) ->
     """
     available = posted - held
     if debit.floor is not None and available - wanted.amount < debit.floor:
-        above = "" if debit.floor == 0 else f" above its floor of {debit.floor}"
+        floor = "" if debit.floor == 0 else f", a floor of {debit.floor}"
         raise InsufficientFunds(
-            f"account {debit.name!r} has {available - debit.floor} {debit.currency} available{above} "
+            f"account {debit.name!r} has {available} {debit.currency} available{floor}, "
             f"and {wanted.amount} is needed (minor units)",
             account=debit.name,
             currency=debit.currency,
             needed=wanted.amount,
-            available=available - debit.floor,
+            available=available,
+            floor=debit.floor,
         )
     _refuse_beyond(debit, posted - wanted.amount)
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 def patiently(plan: Plan[T], lock_timeout_ms: int) -> Plan[T]:
     """
-    Run *plan* in one transaction with a limit on every wait for a lock; a stricter limit of the caller's own stands.
+    Run *plan* in one transaction with a limit on every wait for a lock; a limit of the caller's own stands.
 
     The caller's setting is given back at the end, also when the plan itself raises. A database's error never comes here
     and needs no giving back: its transaction is over.

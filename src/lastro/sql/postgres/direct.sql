@@ -1,7 +1,7 @@
 -- Posting one transfer where a side is kept direct: lock, judge, write and update in one statement.
 --
 -- The lock must not wait for the network, so one statement does it all. The caller's own lock_timeout is given back in
--- the same breath (a stricter one of its own stands): its transaction goes on after us.
+-- the same breath (one of its own stands): its transaction goes on after us.
 
 -- name: post_both
 -- Post between two accounts kept direct: lock both in account order, check the floor, write, update both.
