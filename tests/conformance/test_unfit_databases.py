@@ -94,7 +94,7 @@ def test_a_newer_ledger_that_does_not(reopen: Callable[..., Ledger], raw: Raw) -
     before = raw.written()
     book = reopen()
     for call in every_call(book):
-        with pytest.raises(lastro.SchemaOutdated, match="serves code from version 2 on.*install a newer lastro"):
+        with pytest.raises(lastro.SchemaOutdated, match=r"serves code from version 2 on.*install a newer lastro"):
             call()
     assert raw.written() == before
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 import lastro
 from lastro import Ledger
-from tests.conformance.adapters import Caller
+from tests.conformance.adapters import Caller, Loop
 from tests.conformance.conftest import Raw
 
 pytestmark = pytest.mark.usefixtures("balanced")
@@ -280,6 +280,31 @@ async def test_autocommit_is_refused_awaiting(async_ledger: lastro.AsyncLedger, 
             await async_ledger.within(connected).post(**wanted(key="2"))
     await engine.dispose()
     assert [entry.key for entry in await async_ledger.entries("a", "BRL")] == ["k"]
+
+
+@pytest.mark.parametrize("caller", ["psycopg", "async psycopg"], indirect=True)
+def test_a_pipeline_is_refused(books: Ledger, caller: Caller, raw: Raw, loop: Loop) -> None:
+    """In psycopg's pipeline mode rows come later than a posting must read them: refused, and usable after it."""
+    held = books.within(caller.handle)
+
+    async def in_pipeline() -> None:
+        async with caller.handle.pipeline():
+            for call in (held._ledger.post(**wanted()), held._ledger.post_many([wanted()])):  # type: ignore[attr-defined]
+                with pytest.raises(lastro.InvalidInput, match="pipeline mode"):
+                    await call
+
+    caller.order(1)
+    if caller.kind == "async psycopg":
+        loop.settle(in_pipeline())
+    else:
+        with caller.handle.pipeline():
+            for call in (lambda: held.post(**wanted()), lambda: held.post_many([wanted()])):
+                with pytest.raises(lastro.InvalidInput, match="pipeline mode"):
+                    call()
+    assert not held.post(**wanted()).replayed
+    caller.commit()
+    assert raw("SELECT id FROM {s}.orders") == [(1,)]
+    assert books.balance("a", "BRL").posted == 5
 
 
 def test_another_driver_is_refused(ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 
 from lastro.errors import ConnectionLost, InvalidInput, NotInTransaction
 
@@ -59,6 +59,13 @@ def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConn
     """
     if connection.closed:
         raise ConnectionLost("the connection handed to within() is closed")
+    if connection.info.pipeline_status is not PipelineStatus.OFF:
+        # Rows come later there, so that a statement that wrote would look like one that wrote nothing.
+        raise InvalidInput(
+            "this connection is in pipeline mode, where a posting can't read its outcome; "
+            "nothing was written: leave `with connection.pipeline()` first",
+            argument="connection",
+        )
     status = connection.info.transaction_status
     if status is TransactionStatus.INERROR:
         raise NotInTransaction(
