@@ -23,6 +23,7 @@ AsyncDictCursor: TypeAlias = AsyncCursor[dict[str, Any]]
 COPY_BLOCK_ROWS = 500
 NULL_COPIED = "\\N"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ARRAY_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 _NEEDS_ESCAPE = re.compile(r"[\\\t\n\r]").search
 _NOTHING = type(None)
 
@@ -66,7 +67,7 @@ def adapted(params: Mapping[str, Any]) -> dict[str, Any]:
     Return *params* with every integer sent as bigint.
 
     The driver picks an integer's type by its size, and a statement is prepared anew for every mix of types. Arrays of
-    integers go as text, which the statement casts: one type, and no object a number.
+    integers and of text go as one text, which the statement casts: one type, and no object an element.
     """
     return {name: _adapted(value) for name, value in params.items()}
 
@@ -75,9 +76,21 @@ def _adapted(value: Any) -> Any:
     kind = type(value)
     if kind is int:
         return Int8(value)
-    if kind is list and value and type(value[0]) is int:
-        return f"{{{','.join(map(str, value))}}}"
+    if kind is list and value:
+        kinds = set(map(type, value))
+        if kinds == {int}:
+            return f"{{{','.join(map(str, value))}}}"
+        if kinds == {str}:
+            return _text_array(value)
     return value
+
+
+def _text_array(values: Sequence[str]) -> str:
+    # Every element is quoted, so that an empty text, NULL as a word, braces and commas stand for themselves.
+    joined = '","'.join(values)
+    if "\\" in joined or joined.count('"') != 2 * (len(values) - 1):
+        joined = '","'.join(value.translate(_ARRAY_ESCAPES) for value in values)
+    return f'{{"{joined}"}}'
 
 
 def copy_blocks(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
