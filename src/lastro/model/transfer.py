@@ -162,6 +162,7 @@ ARGUMENTS = (
     "metadata",
 )
 REQUIRED = ARGUMENTS[:6]
+_ARGUMENTS, _REQUIRED = frozenset(ARGUMENTS), frozenset(REQUIRED)
 
 
 def intent_of(wanted: Mapping[str, Any]) -> Intent:
@@ -170,15 +171,16 @@ def intent_of(wanted: Mapping[str, Any]) -> Intent:
     """
     if not isinstance(wanted, Mapping):
         raise InvalidInput(f"a transfer to post is a mapping with {', '.join(REQUIRED)}; got {type(wanted).__name__}")
+    named = wanted.keys()
+    if _REQUIRED <= named <= _ARGUMENTS:
+        return intent(**wanted)
     missing = [name for name in REQUIRED if name not in wanted]
     unknown = [str(name) for name in wanted if name not in ARGUMENTS]
-    if missing or unknown:
-        raise InvalidInput(
-            "a transfer to post takes "
-            f"{', '.join(ARGUMENTS)}; missing: {', '.join(missing) or 'none'}; "
-            f"unknown: {', '.join(unknown) or 'none'}"
-        )
-    return intent(**wanted)
+    raise InvalidInput(
+        "a transfer to post takes "
+        f"{', '.join(ARGUMENTS)}; missing: {', '.join(missing) or 'none'}; "
+        f"unknown: {', '.join(unknown) or 'none'}"
+    )
 
 
 def transfer_key(key: object, *, argument: str = "key") -> str:
