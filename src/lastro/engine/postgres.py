@@ -5,6 +5,7 @@ PostgreSQL, blocking: plans on connections of our own, and on the connection tha
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from lastro.engine.settings import (
     EngineSettings,
     without_driver,
 )
-from lastro.errors import Fault, ServerUnavailable
+from lastro.errors import ConnectionLost, Fault, OutcomeUnknown, ServerUnavailable
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Rows, Step
 from lastro.sql.catalogue import catalogue
 
@@ -46,6 +47,7 @@ class PostgresEngine:
         self._settings = settings
         self._pool: ConnectionPool[psycopg.Connection[dict[str, Any]]] | None = None
         self._process = 0
+        self._opening: dict[int, threading.Lock] = {}
         self.statements = catalogue(DIALECT, settings.ledger)
 
     def run(self, make: MakePlan[T], effect: Effect) -> T:
@@ -57,7 +59,11 @@ class PostgresEngine:
             try:
                 return self._run_once(make(), effect)
             except Fault as fault:
-                time.sleep(tries.pause_s(fault))
+                pause_s = tries.pause_s(fault)
+                if self._pool is not None and isinstance(fault, ConnectionLost | OutcomeUnknown):
+                    # Where one connection is dead its neighbours are; each of them would cost a try of its own.
+                    self._pool.check()
+                time.sleep(pause_s)
 
     def held(self, connection: object) -> HeldPostgres:
         """
@@ -100,6 +106,14 @@ class PostgresEngine:
     def _opened_pool(self) -> ConnectionPool[psycopg.Connection[dict[str, Any]]]:
         if self._pool is not None and self._process == os.getpid():
             return self._pool
+        # A lock for each process: one that another thread held at a fork would stay locked in the child.
+        with self._opening.setdefault(os.getpid(), threading.Lock()):
+            if self._pool is None or self._process != os.getpid():
+                # A pool doesn't survive a fork: its threads stay with the parent, its sockets would be shared.
+                self._pool, self._process = self._open_pool(), os.getpid()
+            return self._pool
+
+    def _open_pool(self) -> ConnectionPool[psycopg.Connection[dict[str, Any]]]:
         url = without_driver(self._settings.url)
         options: dict[str, Any] = {
             "autocommit": True,
@@ -110,7 +124,7 @@ class PostgresEngine:
             options["prepare_threshold"] = None
         # A server that isn't there is said at once and by the driver, not after the pool's patience has run out.
         psycopg.connect(url, **options).close()
-        pool: ConnectionPool[psycopg.Connection[dict[str, Any]]] = ConnectionPool(
+        return ConnectionPool(
             url,
             kwargs=options,
             min_size=1,
@@ -118,9 +132,6 @@ class PostgresEngine:
             timeout=POOL_TIMEOUT_S,
             open=True,
         )
-        # A pool doesn't survive a fork: its threads stay with the parent, its sockets would be shared.
-        self._pool, self._process = pool, os.getpid()
-        return pool
 
 
 class _OwnTransaction:

@@ -26,7 +26,7 @@ from lastro.engine.settings import (
     EngineSettings,
     without_driver,
 )
-from lastro.errors import Fault, ServerUnavailable
+from lastro.errors import ConnectionLost, Fault, OutcomeUnknown, ServerUnavailable
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Rows, Step
 from lastro.sql.catalogue import catalogue
 
@@ -55,7 +55,11 @@ class AsyncPostgresEngine:
             try:
                 return await self._run_once(make(), effect)
             except Fault as fault:
-                await asyncio.sleep(tries.pause_s(fault))
+                pause_s = tries.pause_s(fault)
+                if self._pool is not None and isinstance(fault, ConnectionLost | OutcomeUnknown):
+                    # Where one connection is dead its neighbours are; each of them would cost a try of its own.
+                    await self._pool.check()
+                await asyncio.sleep(pause_s)
 
     def held(self, connection: object) -> AsyncHeldPostgres:
         """
