@@ -15,7 +15,7 @@ from lastro.ledger import HeldLedger
 from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
 from tests.support.money import CURRENCY, KEEPINGS, fund, posted, transfer
-from tests.support.sessions import Sessions
+from tests.support.sessions import Background, Observer, Sessions
 
 Operation = Callable[[HeldLedger], Any]
 
@@ -117,6 +117,50 @@ def test_the_callers_own_limit_stands(*, ledger: Ledger, session: Sessions, keep
     with pytest.raises(LockTimeout):
         DEBITS[name](ledger.within(caller))
     assert time.monotonic() - began < 2.5, "our own limit of 3 s was used"
+
+
+@pytest.mark.parametrize("name", [*DEBITS, "credit", "bump"])
+def test_the_callers_lock_timeout_after_a_wait(
+    *, ledger: Ledger, session: Sessions, observer: Observer, keeping: Keeping, name: str
+) -> None:
+    """A wait that ended well leaves the caller's lock_timeout alone too, though the conditions are judged once more."""
+    holder, caller = session(), session()
+    for one in (holder, caller):
+        one.execute("SELECT 1")
+    operation = (DEBITS | OTHERS)[name]
+    if name == "bump":
+        # Every slice is held, whichever the caller's may be.
+        ledger.bump("orders", 0)
+        holder.execute(
+            f"INSERT INTO {ledger._operations.ledger}.counter SELECT 'orders', slice, 0 FROM generate_series(0, 15) slice"
+            " ON CONFLICT (name, slice) DO UPDATE SET value = counter.value".encode()
+        )
+    elif name == "credit" and keeping != "direct":
+        ledger.within(holder).post(**transfer("c", "world", "shop", 1))
+    else:
+        ledger.within(holder).post(**transfer("held", "shop", "world", 1))
+    waiting = Background(lambda: operation(ledger.within(caller)))
+    observer.until_blocked(caller.info.backend_pid, by=holder.info.backend_pid)
+    holder.commit()
+    waiting.result()
+    assert caller.execute("SHOW lock_timeout").fetchone() == ("0",)
+    caller.commit()
+    assert_balanced(ledger)
+
+
+def test_a_counters_slice_that_is_not_granted(*, ledger: Ledger, server_url: str, session: Sessions) -> None:
+    """A bump waits no longer for its slice than any other operation for its lock."""
+    holder, caller = session(), session()
+    ledger.within(holder).bump("orders")
+    with lastro.connect(server_url, ledger=ledger._operations.ledger, lock_timeout_ms=50) as impatient:
+        holder.execute(
+            f"INSERT INTO {ledger._operations.ledger}.counter SELECT 'orders', slice, 0 FROM generate_series(0, 15) slice"
+            " ON CONFLICT (name, slice) DO UPDATE SET value = counter.value".encode()
+        )
+        with pytest.raises(LockTimeout):
+            impatient.within(caller).bump("orders")
+    holder.commit()
+    assert ledger.count("orders") == 1
 
 
 def test_a_savepoint_of_the_caller_survives_a_lock_timeout(

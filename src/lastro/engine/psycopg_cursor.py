@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -35,14 +36,14 @@ def execute(cursor: DictCursor, statements: Statements, step: Step) -> Rows:
     if step.script is not None:
         cursor.execute(step.script.encode(), prepare=False)
         return []
-    text = statements[step.statement].text.encode()
+    text = _sent(statements[step.statement].text)
     if step.copied is not None:
         with cursor.copy(text) as copy:
             for block in copy_blocks(step.copied):
                 copy.write(block)
         return []
     cursor.execute(text, adapted(step.params) or None)
-    return cursor.fetchall() if cursor.description else []
+    return cursor.fetchall() if _has_rows(cursor) else []
 
 
 async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: Step) -> Rows:
@@ -52,14 +53,23 @@ async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: S
     if step.script is not None:
         await cursor.execute(step.script.encode(), prepare=False)
         return []
-    text = statements[step.statement].text.encode()
+    text = _sent(statements[step.statement].text)
     if step.copied is not None:
         async with cursor.copy(text) as copy:
             for block in copy_blocks(step.copied):
                 await copy.write(block)
         return []
     await cursor.execute(text, adapted(step.params) or None)
-    return await cursor.fetchall() if cursor.description else []
+    return await cursor.fetchall() if _has_rows(cursor) else []
+
+
+# One bytes object a statement, for the driver looks its own preparations up by it.
+_sent = lru_cache(maxsize=None)(str.encode)
+
+
+def _has_rows(cursor: DictCursor | AsyncDictCursor) -> bool:
+    # Asking for `cursor.description` would build an object a column.
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
 def adapted(params: Mapping[str, Any]) -> dict[str, Any]:

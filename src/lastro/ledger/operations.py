@@ -212,7 +212,7 @@ class Operations:
         """Ask to add to a sliced counter."""
         name = text(counter, argument="counter", characters_max=COUNTER_CHARACTERS_MAX)
         checked_change = minor_units(change, name="change")
-        return Ask(lambda: counting.bump(name, checked_change), Effect.ONCE)
+        return Ask(lambda: counting.bump(name, checked_change, lock_timeout_ms=self._lock_timeout_ms), Effect.ONCE)
 
     def count(self, counter: object) -> Ask[int]:
         """Ask for a sliced counter's value."""

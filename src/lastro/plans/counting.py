@@ -9,11 +9,11 @@ from lastro.plans.plan import Plan, step
 from lastro.plans.stored import whole
 
 
-def bump(name: str, change: int) -> Plan[None]:
+def bump(name: str, change: int, *, lock_timeout_ms: int) -> Plan[None]:
     """
     Add *change* to a counter in the surrounding transaction.
     """
-    yield step("counting.bump", name=name, change=change, slices=COUNTER_SLICES)
+    yield step("counting.bump", name=name, change=change, slices=COUNTER_SLICES, lock_timeout=f"{lock_timeout_ms}ms")
 
 
 def count(name: str) -> Plan[int]:

@@ -36,7 +36,7 @@ def _post(wanted: Intent, terms: Terms) -> Plan[Posted]:
     )
     if not needs_lock(debit, wanted, "debit") and not needs_lock(credit, wanted, "credit"):
         rows = yield _one_statement(wanted, debit, credit, terms)
-        if rows and rows[0]["id"] is not None:
+        if rows:
             return Posted(created(wanted, rows[0]), replayed=False)
         yield step("session.give_lock_wait_back")
         # Once-only is judged before funds, and in a following statement: the rival whose key we met has committed by
@@ -53,16 +53,23 @@ def _one_statement(wanted: Intent, debit: Facts, credit: Facts, terms: Terms) ->
     params = params_of(wanted, debit, credit, terms.now)
     params["unlocked_base_max"] = UNLOCKED_BASE_MAX
     params["lock_timeout"] = f"{terms.lock_timeout_ms}ms"
-    match (debit.keeping == "direct", credit.keeping == "direct"):
-        case (False, False):
-            lean = debit.name == WORLD and credit.keeping == "hot"
-            return Step("posting.post_to_hot" if lean else "posting.post_unlocked", params)
-        case (True, True):
-            name = "direct.post_both"
-        case (True, False):
-            name = "direct.post_debit"
-        case _:
-            name = "direct.post_credit"
+    if debit.keeping != "direct" and credit.keeping != "direct":
+        lean = debit.name == WORLD and credit.keeping == "hot"
+        return Step("posting.post_to_hot" if lean else "posting.post_unlocked", params)
     params["balance_min"] = BALANCE_MIN
     params["balance_max"] = BALANCE_MAX
-    return Step(name, params)
+    return Step(_direct_statement(debit, credit), params)
+
+
+def _direct_statement(debit: Facts, credit: Facts) -> str:
+    if debit.name == WORLD:
+        return "single.credit"
+    if credit.name == WORLD:
+        return "single.debit"
+    match (debit.keeping, credit.keeping):
+        case ("direct", "direct"):
+            return "direct.post_both"
+        case ("direct", _):
+            return "direct.post_debit"
+        case _:
+            return "direct.post_credit"

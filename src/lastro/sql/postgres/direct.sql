@@ -1,24 +1,13 @@
 -- Posting one transfer where a side is kept direct: lock, judge, write and update in one statement.
 --
--- The lock must not wait for the network, so one statement does it all. The caller's own lock_timeout is given back in
--- the same breath (one of its own stands): its transaction goes on after us.
+-- The lock must not wait for the network, so one statement does it all. What the accounts must fulfil is judged on the
+-- newest version of the rows it locked. The wait is bounded and the caller's setting given back as in posting.sql; it
+-- is put aside once, for the conditions run again after a wait.
 
 -- name: post_both
 -- Post between two accounts kept direct: lock both in account order, check the floor, write, update both.
--- locks: both base rows, in account order   returns: 1 row; its id is NULL when nothing was written
-WITH patience AS MATERIALIZED (
-    SELECT
-        current_setting('lock_timeout') AS callers,
-        set_config(
-            'lock_timeout',
-            CASE current_setting('lock_timeout')
-                WHEN '0' THEN %(lock_timeout)s::text ELSE current_setting('lock_timeout')
-            END,
-            true
-        ) AS ours
-),
-
-locked AS MATERIALIZED (
+-- locks: both base rows, in account order   returns: 0 or 1 row: the new transfer
+WITH locked AS MATERIALIZED (
     SELECT
         base.account_id,
         base.keeping,
@@ -26,11 +15,17 @@ locked AS MATERIALIZED (
         base.floor,
         base.amount,
         base.held
-    FROM patience
-    CROSS JOIN lastro.base AS base
-    WHERE base.account_id = ANY(ARRAY[%(debit_id)s::bigint, %(credit_id)s::bigint]) AND patience.ours IS NOT NULL
+    FROM lastro.base AS base
+    WHERE
+        base.account_id = ANY(ARRAY[%(debit_id)s::bigint, %(credit_id)s::bigint])
+        AND CASE
+            WHEN coalesce(current_setting('lastro_posting.callers_lock_timeout', true), '') <> '' THEN 'bounded already'
+            WHEN set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true) = '0'
+                THEN set_config('lock_timeout', %(lock_timeout)s::text, true)
+            ELSE 'kept'
+        END IS NOT NULL
     ORDER BY base.account_id
-    FOR NO KEY UPDATE OF base
+    FOR NO KEY UPDATE
 ),
 
 covered AS (
@@ -43,8 +38,8 @@ covered AS (
         d.account_id = %(debit_id)s::bigint AND d.keeping = 'direct' AND d.state = 'open'
         AND c.account_id = %(credit_id)s::bigint AND c.keeping = 'direct' AND c.state = 'open'
         AND (d.floor IS NULL OR d.amount::numeric - d.held - %(amount)s::bigint >= d.floor)
-        AND d.amount::numeric - %(amount)s::bigint >= %(balance_min)s::bigint
-        AND c.amount::numeric + %(amount)s::bigint <= %(balance_max)s::bigint
+        AND d.amount >= %(balance_min)s::bigint + %(amount)s::bigint
+        AND c.amount <= %(balance_max)s::bigint - %(amount)s::bigint
 ),
 
 named AS (
@@ -105,26 +100,14 @@ SELECT
     new.debit_after,
     new.credit_before,
     new.credit_after,
-    set_config('lock_timeout', patience.callers, true) AS lock_timeout
-FROM patience
-LEFT JOIN new ON true;
+    set_config('lock_timeout', current_setting('lastro_posting.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro_posting.callers_lock_timeout', '', true) AS nothing_to_restore
+FROM new;
 
 -- name: post_debit
 -- Debit an account kept direct, credit one that needs no lock (kept hot or summed).
--- locks: the debit account's base row   returns: 1 row; its id is NULL when nothing was written
-WITH patience AS MATERIALIZED (
-    SELECT
-        current_setting('lock_timeout') AS callers,
-        set_config(
-            'lock_timeout',
-            CASE current_setting('lock_timeout')
-                WHEN '0' THEN %(lock_timeout)s::text ELSE current_setting('lock_timeout')
-            END,
-            true
-        ) AS ours
-),
-
-locked AS MATERIALIZED (
+-- locks: the debit account's base row   returns: 0 or 1 row: the new transfer
+WITH locked AS MATERIALIZED (
     SELECT
         base.account_id,
         base.keeping,
@@ -132,11 +115,17 @@ locked AS MATERIALIZED (
         base.floor,
         base.amount,
         base.held
-    FROM patience
-    CROSS JOIN lastro.base AS base
-    WHERE base.account_id = %(debit_id)s::bigint AND patience.ours IS NOT NULL
+    FROM lastro.base AS base
+    WHERE
+        base.account_id = %(debit_id)s::bigint
+        AND CASE
+            WHEN coalesce(current_setting('lastro_posting.callers_lock_timeout', true), '') <> '' THEN 'bounded already'
+            WHEN set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true) = '0'
+                THEN set_config('lock_timeout', %(lock_timeout)s::text, true)
+            ELSE 'kept'
+        END IS NOT NULL
     ORDER BY base.account_id
-    FOR NO KEY UPDATE OF base
+    FOR NO KEY UPDATE
 ),
 
 covered AS (
@@ -146,7 +135,7 @@ covered AS (
     WHERE
         d.keeping = 'direct' AND d.state = 'open'
         AND (d.floor IS NULL OR d.amount::numeric - d.held - %(amount)s::bigint >= d.floor)
-        AND d.amount::numeric - %(amount)s::bigint >= %(balance_min)s::bigint
+        AND d.amount >= %(balance_min)s::bigint + %(amount)s::bigint
         AND c.account_id = %(credit_id)s::bigint
         AND c.keeping = %(credit_keeping)s::text AND c.state = 'open' AND c.amount <= %(unlocked_base_max)s::bigint
 ),
@@ -215,26 +204,14 @@ SELECT
     new.recorded_at,
     new.debit_before,
     new.debit_after,
-    set_config('lock_timeout', patience.callers, true) AS lock_timeout
-FROM patience
-LEFT JOIN new ON true;
+    set_config('lock_timeout', current_setting('lastro_posting.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro_posting.callers_lock_timeout', '', true) AS nothing_to_restore
+FROM new;
 
 -- name: post_credit
 -- Debit an account that needs no lock (kept hot or summed, no floor), credit one kept direct.
--- locks: the credit account's base row   returns: 1 row; its id is NULL when nothing was written
-WITH patience AS MATERIALIZED (
-    SELECT
-        current_setting('lock_timeout') AS callers,
-        set_config(
-            'lock_timeout',
-            CASE current_setting('lock_timeout')
-                WHEN '0' THEN %(lock_timeout)s::text ELSE current_setting('lock_timeout')
-            END,
-            true
-        ) AS ours
-),
-
-locked AS MATERIALIZED (
+-- locks: the credit account's base row   returns: 0 or 1 row: the new transfer
+WITH locked AS MATERIALIZED (
     SELECT
         base.account_id,
         base.keeping,
@@ -242,11 +219,17 @@ locked AS MATERIALIZED (
         base.floor,
         base.amount,
         base.held
-    FROM patience
-    CROSS JOIN lastro.base AS base
-    WHERE base.account_id = %(credit_id)s::bigint AND patience.ours IS NOT NULL
+    FROM lastro.base AS base
+    WHERE
+        base.account_id = %(credit_id)s::bigint
+        AND CASE
+            WHEN coalesce(current_setting('lastro_posting.callers_lock_timeout', true), '') <> '' THEN 'bounded already'
+            WHEN set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true) = '0'
+                THEN set_config('lock_timeout', %(lock_timeout)s::text, true)
+            ELSE 'kept'
+        END IS NOT NULL
     ORDER BY base.account_id
-    FOR NO KEY UPDATE OF base
+    FOR NO KEY UPDATE
 ),
 
 covered AS (
@@ -255,7 +238,7 @@ covered AS (
     CROSS JOIN lastro.base AS d
     WHERE
         c.keeping = 'direct' AND c.state = 'open'
-        AND c.amount::numeric + %(amount)s::bigint <= %(balance_max)s::bigint
+        AND c.amount <= %(balance_max)s::bigint - %(amount)s::bigint
         AND d.account_id = %(debit_id)s::bigint
         AND d.keeping = %(debit_keeping)s::text AND d.state = 'open' AND d.floor IS NULL
         AND d.amount >= -%(unlocked_base_max)s::bigint
@@ -324,6 +307,6 @@ SELECT
     new.recorded_at,
     new.credit_before,
     new.credit_after,
-    set_config('lock_timeout', patience.callers, true) AS lock_timeout
-FROM patience
-LEFT JOIN new ON true;
+    set_config('lock_timeout', current_setting('lastro_posting.callers_lock_timeout'), true) AS callers_lock_timeout,
+    set_config('lastro_posting.callers_lock_timeout', '', true) AS nothing_to_restore
+FROM new;
