@@ -17,7 +17,7 @@ from lastro.errors import LastroError
 from lastro.ledger import HeldLedger
 
 CURRENCY = "BRL"
-DETAILS = ("needed", "available", "left", "posted", "index")
+DETAILS = ("needed", "available", "floor", "left", "posted", "index")
 
 
 class Answering(Protocol):

@@ -135,7 +135,7 @@ class Histories(RuleBasedStateMachine):
                 for operation, arguments in operations:
                     expected = self._naive(operation, arguments)
                     given = answer_of(partial(ask, operation, **arguments))
-                    assert given == expected, (operation, arguments)
+                    assert given == expected, f"{operation} {arguments}: {given!r}, expected {expected!r}"
                 if not commits:
                     raise _Rollback
         except _Rollback:
@@ -157,7 +157,7 @@ class Histories(RuleBasedStateMachine):
     def _both(self, operation: str, **arguments: Any) -> None:
         expected = self._naive(operation, arguments)
         given = answer_of(lambda: self.tested.ask(operation, **arguments))
-        assert given == expected, (operation, arguments)
+        assert given == expected, f"{operation} {arguments}: {given!r}, expected {expected!r}"
 
     def _naive(self, operation: str, arguments: dict[str, Any]) -> Any:
         try:

@@ -57,7 +57,7 @@ class Naive:
             self.check_usable(name)
         floor = self.accounts[debit]["floor"]
         if reverses is None and floor is not None and self.balance(debit) - amount < floor:
-            raise No("insufficient_funds", needed=amount, available=self.balance(debit) - floor)
+            raise No("insufficient_funds", needed=amount, available=self.balance(debit), floor=floor)
         self.transfers[key] = wanted
         return "created"
 
