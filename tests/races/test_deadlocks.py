@@ -18,6 +18,7 @@ from tests.support.sessions import Background, Observer, Sessions, pid_of, toget
 
 ROUNDS = 120
 BATCH_ROUNDS = 25
+BATCH = 40
 OPERATIONS = 50
 WRITERS = 4
 
@@ -62,6 +63,23 @@ def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
     assert answers == [None, None]
     assert sum(replayed) == BATCH_ROUNDS * len(names), "each key was created once and replayed once"
     assert {posted(ledger, name) for name in names} == {10_000}
+    assert_balanced(ledger)
+
+
+@pytest.mark.case("C005")
+def test_batches_with_keys_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
+    """Batches that lock no account and name the same keys in opposite orders take them in one order all the same."""
+    fund(ledger, "platform", 0, "hot")
+
+    def posts(caller: psycopg.Connection[Any], turn: int) -> None:
+        for number in range(BATCH_ROUNDS):
+            batch = [transfer(f"{number}:{part}", "world", "platform", 1) for part in range(BATCH)]
+            with caller.transaction():
+                ledger.within(caller).post_many(batch[::turn])
+
+    forward, backward = session(), session()
+    assert together([partial(posts, forward, 1), partial(posts, backward, -1)]) == [None, None]
+    assert posted(ledger, "platform") == BATCH_ROUNDS * BATCH
     assert_balanced(ledger)
 
 
