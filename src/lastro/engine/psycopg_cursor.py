@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from psycopg import AsyncCursor, Cursor
 from psycopg.types.numeric import Int8
@@ -23,6 +23,7 @@ AsyncDictCursor: TypeAlias = AsyncCursor[dict[str, Any]]
 
 COPY_BLOCK_ROWS = 500
 NULL_COPIED = "\\N"
+NULL_IN_ARRAY = "NULL"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _ARRAY_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 _NEEDS_ESCAPE = re.compile(r"[\\\t\n\r]").search
@@ -87,19 +88,23 @@ def _adapted(value: Any) -> Any:
     if kind is int:
         return Int8(value)
     if kind is list and value:
-        kinds = set(map(type, value))
-        if kinds == {int}:
-            return f"{{{','.join(map(str, value))}}}"
+        kinds = set(map(type, value)) - {_NOTHING}
+        if kinds <= {int}:
+            return f"{{{','.join(NULL_IN_ARRAY if one is None else str(one) for one in value)}}}"
         if kinds == {str}:
             return _text_array(value)
     return value
 
 
-def _text_array(values: Sequence[str]) -> str:
-    # Every element is quoted, so that an empty text, NULL as a word, braces and commas stand for themselves.
-    joined = '","'.join(values)
-    if "\\" in joined or joined.count('"') != 2 * (len(values) - 1):
-        joined = '","'.join(value.translate(_ARRAY_ESCAPES) for value in values)
+def _text_array(values: Sequence[str | None]) -> str:
+    # Every text is quoted, so that an empty one, NULL as a word, braces and commas stand for themselves.
+    if None in values:
+        quoted = (NULL_IN_ARRAY if one is None else f'"{one.translate(_ARRAY_ESCAPES)}"' for one in values)
+        return f"{{{','.join(quoted)}}}"
+    texts = cast("Sequence[str]", values)
+    joined = '","'.join(texts)
+    if "\\" in joined or joined.count('"') != 2 * (len(texts) - 1):
+        joined = '","'.join(text.translate(_ARRAY_ESCAPES) for text in texts)
     return f'{{"{joined}"}}'
 
 

@@ -26,6 +26,8 @@ UNLOCKED_AMOUNT_MAX = 2**40
 UNLOCKED_BASE_MAX = 2**62
 
 BATCH_TRANSFERS_MAX = 10_000
+# Up to so many transfers are written by one statement; more of them are copied into the history.
+FEW_TRANSFERS_MAX = 50
 # Callers of one batcher that wait to be posted; the next ones wait for room.
 BATCHER_WAITING_MAX = 10_000
 BATCHER_WAIT_MS_MAX = 1_000

@@ -9,9 +9,10 @@ from typing import NamedTuple, TypeAlias
 
 from lastro.errors import LastroError, Refusal
 from lastro.model.account import Facts
-from lastro.model.limits import LOOKS_MAX
+from lastro.model.limits import FEW_TRANSFERS_MAX, LOOKS_MAX
 from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import find_facts, kept_changing, refuse_closed, refuse_unknown
+from lastro.plans.few import post_few
 from lastro.plans.judging import Judgement, judge_batch
 from lastro.plans.plan import Plan, step
 from lastro.plans.posting import post
@@ -45,6 +46,11 @@ def post_many(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool
     """
     if len(wanted) == 1 and isinstance(wanted[0], Intent):
         return (yield from _post_alone(wanted[0], terms, partial=partial))
+    if len(wanted) <= FEW_TRANSFERS_MAX:
+        intents = [intent for intent in wanted if not isinstance(intent, Refusal)]
+        posted = (yield from post_few(intents, terms)) if len(intents) == len(wanted) else None
+        if posted is not None:
+            return posted
     return (yield from patiently(_until_settled(wanted, terms, partial=partial), terms.lock_timeout_ms))
 
 

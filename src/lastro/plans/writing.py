@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from lastro.model.limits import UNLOCKED_BASE_MAX
 from lastro.model.text import read_metadata
@@ -33,7 +33,7 @@ def write_batch(
         return None
     yield Step("batch.copy_transfers", {}, copied=_history_rows(accepted, ids, recorded_at))
     yield from _change_balances(accepted, ids, standings, recorded_at)
-    return [_created(transfer, transfer_id, recorded_at) for transfer, transfer_id in zip(accepted, ids, strict=True)]
+    return [written(transfer, transfer_id, recorded_at) for transfer, transfer_id in zip(accepted, ids, strict=True)]
 
 
 def _claim_keys(judgement: Judgement, accepted: Sequence[Accepted], ids: Sequence[int]) -> Plan[int]:
@@ -81,48 +81,79 @@ def _history_rows(accepted: Sequence[Accepted], ids: Sequence[int], recorded_at:
         )
 
 
+class Changes(NamedTuple):
+    """
+    What a batch does to balances: the sums that go to the tail, and those of the base rows that it holds.
+
+    `last` is the position of an account's last transfer in the batch: its id names the account's tail row. A base row
+    that only counts the payments made from it changes by 0.
+    """
+
+    tailed: dict[int, int]
+    last: dict[int, int]
+    based: dict[int, int]
+    payments: dict[int, int]
+
+
+def balance_changes(accepted: Sequence[Accepted], standings: Mapping[int, Standing]) -> Changes:
+    """
+    Add up what the accepted transfers do to each account; `payments` counts the debits of every account.
+    """
+    changes: dict[int, int] = {}
+    payments: dict[int, int] = {}
+    keepings: dict[int, str] = {}
+    last: dict[int, int] = {}
+    for position, (intent, debit, credit, _, _) in enumerate(accepted):
+        last[debit.id] = last[credit.id] = position
+        changes[debit.id] = changes.get(debit.id, 0) - intent.amount
+        changes[credit.id] = changes.get(credit.id, 0) + intent.amount
+        payments[debit.id] = payments.get(debit.id, 0) + 1
+        keepings[debit.id], keepings[credit.id] = debit.keeping, credit.keeping
+    rebased = {account_id for account_id, standing in standings.items() if standing.rebased}
+    return Changes(
+        tailed={
+            account_id: change
+            for account_id, change in changes.items()
+            if keepings[account_id] == "hot" and change != 0 and account_id not in rebased
+        },
+        last=last,
+        based={
+            account_id: change if account_id in rebased else 0
+            for account_id, change in changes.items()
+            if account_id in standings
+        },
+        payments=payments,
+    )
+
+
 def _change_balances(
     accepted: Sequence[Accepted],
     ids: Sequence[int],
     standings: Mapping[int, Standing],
     recorded_at: datetime,
 ) -> Plan[None]:
-    changes: dict[int, int] = {}
-    payments: dict[int, int] = {}
-    last_ids: dict[int, int] = {}
-    keepings: dict[int, str] = {}
-    for (intent, debit, credit, _, _), transfer_id in zip(accepted, ids, strict=True):
-        changes[debit.id] = changes.get(debit.id, 0) - intent.amount
-        changes[credit.id] = changes.get(credit.id, 0) + intent.amount
-        payments[debit.id] = payments.get(debit.id, 0) + 1
-        last_ids[debit.id] = last_ids[credit.id] = transfer_id
-        keepings[debit.id], keepings[credit.id] = debit.keeping, credit.keeping
-    based = [account_id for account_id in changes if account_id in standings]
-    tailed = [
-        account_id
-        for account_id, change in changes.items()
-        if keepings[account_id] == "hot"
-        and change != 0
-        and not (account_id in standings and standings[account_id].rebased)
-    ]
-    if tailed:
+    changes = balance_changes(accepted, standings)
+    if changes.tailed:
         yield step(
             "batch.add_tails",
-            account_ids=tailed,
-            transfer_ids=[last_ids[account_id] for account_id in tailed],
-            amounts=[changes[account_id] for account_id in tailed],
+            account_ids=list(changes.tailed),
+            transfer_ids=[ids[changes.last[account_id]] for account_id in changes.tailed],
+            amounts=list(changes.tailed.values()),
         )
-    if based:
+    if changes.based:
         yield step(
             "batch.change_bases",
-            account_ids=based,
-            amounts=[changes[account_id] if standings[account_id].rebased else 0 for account_id in based],
-            payments=[payments.get(account_id, 0) for account_id in based],
+            account_ids=list(changes.based),
+            amounts=list(changes.based.values()),
+            payments=[changes.payments.get(account_id, 0) for account_id in changes.based],
             recorded_at=recorded_at,
         )
 
 
-def _created(transfer: Accepted, transfer_id: int, recorded_at: datetime) -> Transfer:
+def written(transfer: Accepted, transfer_id: int, recorded_at: datetime) -> Transfer:
+    """
+    Return an accepted transfer as it was stored.
+    """
     intent, _, _, debit_before, credit_before = transfer
     amount = intent.amount
     return Transfer(
