@@ -14,8 +14,8 @@ from lastro.rehearsal.marketplace.retrying import until_through
 from lastro.rehearsal.marketplace.shop import Shop
 
 ORDERS_COUNTED = "orders"
-# Up to here each transfer's own lean statement costs less than a batch's dozen of statements.
-SINGLE_POSTS_MAX = 4
+# One or two transfers cost less as statements of their own; from three on a batch locks by one statement and writes by one.
+SINGLE_POSTS_MAX = 2
 
 
 class Receipt(NamedTuple):
