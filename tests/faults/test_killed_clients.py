@@ -16,7 +16,7 @@ from tests.support.money import fund, posted, transfer
 from tests.support.sessions import Observer
 
 CLIENTS = 2
-SHORT_ROUNDS, LONG_ROUNDS = 2, 40
+SHORT_ROUNDS, LONG_ROUNDS = 2, 25
 ACKED_A_ROUND_MAX = 60
 
 

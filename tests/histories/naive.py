@@ -53,8 +53,7 @@ class Naive:
             if fields:
                 raise No("transfer_conflict", fields=fields)
             return "replayed"
-        for name in (debit, credit):
-            self.check_usable(name)
+        self.check_usable(debit, credit)
         floor = self.accounts[debit]["floor"]
         if reverses is None and floor is not None and self.balance(debit) - amount < floor:
             raise No("insufficient_funds", needed=amount, available=self.balance(debit), floor=floor)
@@ -85,8 +84,7 @@ class Naive:
         if new_key in self.transfers:
             stored = self.transfers[new_key][2]
             return self.post(new_key, credit, debit, stored if amount is None else amount, "reversal", key)
-        for name in (credit, debit):
-            self.check_usable(name)
+        self.check_usable(credit, debit)
         left = original - sum(t[2] for t in self.transfers.values() if t[4] == key)
         if left == 0 or (amount is not None and amount > left):
             raise No("already_reversed", left=left)
@@ -114,12 +112,12 @@ class Naive:
     def consolidate(self) -> None:
         """Change nothing: folding the tail in is nobody's business but the ledger's."""
 
-    def check_usable(self, name: str) -> None:
-        """Refuse an account that isn't there or is closed."""
-        if name not in self.accounts:
-            raise No("unknown_account")
-        if self.accounts[name]["closed"]:
-            raise No("account_closed")
+    def check_usable(self, *names: str) -> None:
+        """Refuse accounts that aren't there or are closed; where both is so of a transfer, either may be said."""
+        unknown = any(name not in self.accounts for name in names)
+        closed = any(self.accounts[name]["closed"] for name in names if name in self.accounts)
+        if unknown or closed:
+            raise No("|".join(["unknown_account"] * unknown + ["account_closed"] * closed))
 
     def entries(self, name: str) -> list[tuple[str, int]]:
         """Return the signed entries of an account, oldest first."""
