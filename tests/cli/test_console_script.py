@@ -221,6 +221,26 @@ def test_up_brings_a_server_a_ledger_and_its_workers(tmp_path: Path, script: Scr
     assert not EmbeddedServer(tmp_path / "data").running
 
 
+@pytest.mark.parametrize("verb", ["start", "stop", "url"])
+@pytest.mark.parametrize("option", ["--database-url", "--ledger"])
+def test_db_takes_no_option_that_it_would_ignore(script: Script, verb: str, option: str) -> None:
+    """The embedded server is named by --data; another database or a ledger there is a mistake, and told as one."""
+    process = script("db", verb, option, "books")
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 2
+    assert option in err
+
+
+def test_work_on_a_ledger_that_is_not_there_ends_at_once(script: Script) -> None:
+    """It says once what is missing and what to run, and leaves with the exit code of a refusal."""
+    process = script("work", env={"LASTRO_LEDGER": "never_migrated"})
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert err.count("there is no ledger 'never_migrated'") == 1
+    assert "lastro migrate" in err
+    assert "[schema_outdated]" in err
+
+
 def test_db_starts_names_and_stops_a_server(tmp_path: Path, script: Script) -> None:
     """The server outlives `db start` until `db stop`; its URL has no password unless it is asked for."""
     data = tmp_path / "data"
@@ -231,6 +251,9 @@ def test_db_starts_names_and_stops_a_server(tmp_path: Path, script: Script) -> N
             out, err = process.communicate(timeout=WAIT_S)
             return process.returncode, json.loads(out) if out else None, err
 
+        code, nothing, err = db("url")
+        assert (code, nothing, json.loads(err)["error"]["kind"]) == (1, None, "refusal")
+        assert not data.exists()
         code, started, _ = db("start")
         assert (code, started["url"]) == (0, f"embedded://{data}")
         assert EmbeddedServer(data).pid == started["pid"]

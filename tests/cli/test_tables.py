@@ -31,3 +31,24 @@ def test_a_pipe_gets_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "account\tposted\n[red]a\\u001b[2J\t5.90\nb\t-10.00\n"
     print_table([])
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("columns", [8, 20, 40, 60, 80, 200])
+def test_nothing_is_cut_off_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    """However few characters a line has, every character of every value is there."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    row = {
+        "key": "abcdefghijklmnopqrst" * 2,
+        "account": "ABCDEFGHIJKLMNOPQRST" * 2,
+        "note": "帳簿" * 20,
+        "posted": "0123456789",
+    }
+    print_table([row])
+    drawn = capsys.readouterr().out
+    for value in row.values():
+        assert {letter: drawn.count(letter) >= value.count(letter) for letter in value} == dict.fromkeys(value, True)
+    assert "…" not in drawn

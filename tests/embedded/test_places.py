@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import lastro
 from lastro.embedded import EmbeddedServer, EmbeddedServerError, binaries
 from lastro.errors import Fault, LastroError
 
@@ -106,6 +107,64 @@ def test_a_directory_with_other_files_is_not_taken(home: Path) -> None:
     with pytest.raises(EmbeddedServerError, match="no PostgreSQL cluster"):
         EmbeddedServer(home).start()
     assert (home / "data" / "thesis.txt").read_text() == "years of work"
+
+
+def test_the_root_directory_is_refused() -> None:
+    """`/` is nobody's to take, however it is written; nothing is made in it and nothing there changes its owner."""
+    places = (Path("/"), *(path for path in (Path("/run"), Path("/data")) if path.exists()))
+    before = [(path, path.stat().st_uid, path.stat().st_mode) for path in places]
+    names = set(Path("/").iterdir())
+    for written in ("embedded:///", "embedded:///tmp/..", "embedded:/"):
+        with pytest.raises(EmbeddedServerError, match="no database in `/`"):
+            lastro.connect(written)
+    with pytest.raises(EmbeddedServerError, match="no database in `/`"):
+        EmbeddedServer("/").stop()
+    assert set(Path("/").iterdir()) - names == set()
+    assert [(path, path.stat().st_uid, path.stat().st_mode) for path in places] == before
+
+
+@pytest.mark.parametrize("name", ["thesis.txt", "run/somebody.pid"])
+def test_somebody_elses_directory_is_refused_as_it_is(tmp_path: Path, name: str) -> None:
+    """A directory that holds other files is neither written to nor given away, by no method; the error names one."""
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    tmp_path.chmod(0o750)
+    before = sorted((path, path.lstat().st_uid, path.lstat().st_mode) for path in (tmp_path, *tmp_path.rglob("*")))
+    server = EmbeddedServer(tmp_path)
+    for use in (server.start, server.stop):
+        with pytest.raises(EmbeddedServerError, match=r"notes\.txt.*left as it is"):
+            use()
+    assert not server.made
+    after = sorted((path, path.lstat().st_uid, path.lstat().st_mode) for path in (tmp_path, *tmp_path.rglob("*")))
+    assert after == before
+
+
+def test_an_empty_directory_serves_and_keeps_its_mode_and_owner(home: Path) -> None:
+    """What the user made stays as the user made it, a `run` that another user owns as well."""
+    home.mkdir(mode=0o755)
+    (home / "run").mkdir(mode=0o755)
+    owner = home.stat().st_uid
+    with EmbeddedServer(home) as server:
+        psycopg.connect(server.url).close()
+        assert server.made
+    assert (home.stat().st_uid, home.stat().st_mode & 0o777) == (owner, 0o755)
+    assert ((home / "run").stat().st_uid, (home / "run").stat().st_mode & 0o777) == (owner, 0o755)
+
+
+def test_both_forms_of_an_address_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`embedded:relative/path` is the directory below the working directory; the absolute form finds the same server."""
+    monkeypatch.chdir(tmp_path)
+    try:
+        with (
+            lastro.connect("embedded:books/here") as relative,
+            lastro.connect(f"embedded://{tmp_path}/books/here") as absolute,
+        ):
+            relative.migrate()
+            absolute.open_account("till", "BRL")
+            assert [account.name for account in relative.accounts(prefix="t")] == ["till"]
+    finally:
+        EmbeddedServer(tmp_path / "books" / "here").stop("immediate")
 
 
 def test_what_an_interrupted_creation_left_is_cleared_away(home: Path) -> None:

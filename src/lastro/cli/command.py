@@ -5,7 +5,7 @@ Registering commands: each gets the options that all commands share, and its err
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
@@ -55,27 +55,34 @@ _SHARED: dict[str, tuple[Any, Any]] = {
 }
 
 
-def command(app: typer.Typer, name: str, **settings: Any) -> Callable[[Command], Command]:
+ALL_SHARED = tuple(_SHARED)
+
+
+def command(
+    app: typer.Typer, name: str, *, shared: Collection[str] = ALL_SHARED, **settings: Any
+) -> Callable[[Command], Command]:
     """
-    Register a function as the command *name* of *app*. Its first parameter receives the Terminal.
+    Register a function as the command *name* of *app*, with the *shared* options that mean something to it.
+
+    Its first parameter receives the Terminal.
     """
 
     def register(function: Command) -> Command:
-        app.command(name, **settings)(on_terminal(function))
+        app.command(name, **settings)(on_terminal(function, shared=shared))
         return function
 
     return register
 
 
-def on_terminal(function: Callable[..., Any]) -> Callable[..., None]:
+def on_terminal(function: Callable[..., Any], *, shared: Collection[str] = ALL_SHARED) -> Callable[..., None]:
     """
-    Return *function* as Typer takes it: the Terminal made from the shared options, LastroErrors told and not raised.
+    Return *function* as Typer takes it: the Terminal made from the *shared* options, LastroErrors told and not raised.
     """
     hints = get_type_hints(function, include_extras=True)
     own = list(inspect.signature(function).parameters.values())[1:]
 
     def run(**given: Any) -> None:
-        terminal = Terminal(given.pop("database_url"), given.pop("ledger"), given.pop("as_json"))
+        terminal = Terminal(given.pop("database_url", None), given.pop("ledger", None), given.pop("as_json", False))
         try:
             function(terminal, **given)
         except typer.BadParameter as error:
@@ -92,6 +99,7 @@ def on_terminal(function: Callable[..., Any]) -> Callable[..., None]:
     parameters += [
         inspect.Parameter(name, keyword, default=default, annotation=annotation)
         for name, (annotation, default) in _SHARED.items()
+        if name in shared
     ]
     # Typer reads the options from the signature, the command's help from the docstring.
     registered: Any = run

@@ -15,6 +15,7 @@ from lastro import config
 from lastro.cli.command import command
 from lastro.cli.terminal import Terminal
 from lastro.cli.working import Data
+from lastro.errors import Refusal
 
 if TYPE_CHECKING:
     from lastro.embedded import EmbeddedServer
@@ -25,10 +26,11 @@ def register(app: typer.Typer) -> None:
     Add the commands to *app*.
     """
     database = typer.Typer(help="The embedded PostgreSQL 18: start, stop, url, psql.", no_args_is_help=True)
-    command(database, "start")(start)
-    command(database, "stop")(stop)
-    command(database, "url")(url)
-    command(database, "psql", context_settings={"ignore_unknown_options": True})(psql)
+    # The server is named by --data: a database or a ledger named otherwise would be ignored.
+    command(database, "start", shared=("as_json",))(start)
+    command(database, "stop", shared=("as_json",))(stop)
+    command(database, "url", shared=("as_json",))(url)
+    command(database, "psql", shared=("ledger", "as_json"), context_settings={"ignore_unknown_options": True})(psql)
     app.add_typer(database, name="db")
 
 
@@ -75,7 +77,10 @@ def url(
     Print the server's URL, which every lastro command takes. It holds no password.
     """
     directory = config.data_directory(data)
-    address = _server(directory).url if with_password else config.embedded_url(directory)
+    server = _server(directory)
+    if not server.made:
+        raise Refusal(f"no embedded server was ever started in {directory}: run `lastro db start`, or name its --data")
+    address = server.url if with_password else config.embedded_url(directory)
     terminal.show({"url": address}, table=[], note=address)
 
 

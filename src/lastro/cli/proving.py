@@ -48,10 +48,10 @@ def demo(
         ),
     ] = None,
     matches: Annotated[
-        Path | None, typer.Option("--matches", metavar="CSV", help="Not in this release.", show_default=False)
+        Path | None, typer.Option("--matches", metavar="CSV", help="Comes with a later release.", show_default=False)
     ] = None,
     statements: Annotated[
-        Path | None, typer.Option("--statements", metavar="ZIP", help="Not in this release.", show_default=False)
+        Path | None, typer.Option("--statements", metavar="ZIP", help="Comes with a later release.", show_default=False)
     ] = None,
 ) -> None:
     """
@@ -96,7 +96,7 @@ def rehearse_checkout(
         typer.Option("--criteria", metavar="FILE", help="TOML with the limits to keep.", show_default=False),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Not in this release.", show_default=False)
+        Path | None, typer.Option("--report", metavar="FILE", help="Comes with a later release.", show_default=False)
     ] = None,
     beside_others: Annotated[
         bool, typer.Option("--beside-others", help="Also on a database that holds other ledgers.")

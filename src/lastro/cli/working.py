@@ -53,6 +53,8 @@ def work(
 ) -> None:
     """
     Run the workers until SIGTERM or SIGINT; what is in hand is finished. A second signal ends them at once.
+
+    Exits 1 at its start where the ledger isn't there, or is of another release: run `lastro migrate` first.
     """
     unknown = [name for name in names or [] if name not in WORK]
     if unknown:

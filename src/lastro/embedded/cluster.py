@@ -13,10 +13,10 @@ from lastro.embedded.endpoint import DATABASE, USER, Endpoint
 from lastro.embedded.errors import EmbeddedServerError
 from lastro.embedded.privileges import Account
 
-__all__ = ["SETTINGS_FILE", "check_cluster", "create_cluster", "is_cluster"]
+__all__ = ["SETTINGS_FILE", "UNFINISHED_PREFIX", "check_cluster", "create_cluster", "is_cluster"]
 
 SETTINGS_FILE = "lastro.conf"
-_UNFINISHED_PREFIX = "data.unfinished-"
+UNFINISHED_PREFIX = "data.unfinished-"
 _ERROR_TAIL_LINES_MAX = 12
 
 
@@ -55,9 +55,9 @@ def create_cluster(data: Path, *, binaries: Binaries, account: Account, endpoint
 
     Whatever an interrupted attempt left is removed first. The caller holds the start lock.
     """
-    for leftover in data.parent.glob(f"{_UNFINISHED_PREFIX}*"):
+    for leftover in data.parent.glob(f"{UNFINISHED_PREFIX}*"):
         shutil.rmtree(leftover)
-    workplace = Path(tempfile.mkdtemp("", _UNFINISHED_PREFIX, data.parent))
+    workplace = Path(tempfile.mkdtemp("", UNFINISHED_PREFIX, data.parent))
     try:
         account.own(workplace)
         unfinished = workplace / "data"

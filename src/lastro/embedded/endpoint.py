@@ -19,6 +19,7 @@ __all__ = [
     "DATABASE",
     "LOOPBACK",
     "PASSWORD_FILE",
+    "STATE_FILE",
     "USER",
     "Endpoint",
     "clear_sockets",
@@ -124,8 +125,10 @@ def socket_directory(home: Path, *, account: Account, before: str | None) -> str
     for parent in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private one
         with contextlib.suppress(OSError):
             directory = Path(tempfile.mkdtemp("", "lastro-", parent))
+            account.own(directory)
             if _made_usable(directory, account):
                 return str(directory)
+            directory.rmdir()
     return None
 
 
@@ -142,7 +145,10 @@ def clear_sockets(directory: str | None, *, home: Path) -> None:
 
 def _made_usable(directory: Path, account: Account) -> bool:
     with contextlib.suppress(OSError):
-        directory.mkdir(mode=0o700, exist_ok=True)
+        # One that was there before keeps its owner: it serves as it is, or not at all.
+        if directory.exists():
+            return _usable(directory, account)
+        directory.mkdir(mode=0o700)
         account.own(directory)
         if _usable(directory, account):
             return True

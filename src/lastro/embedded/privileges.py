@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lastro.embedded.errors import EmbeddedServerError
 
-__all__ = ["Account", "leave_to_owner", "server_account", "with_reach"]
+__all__ = ["Account", "leave_to_owner", "server_account", "user_name", "with_reach"]
 
 # PostgreSQL refuses root. `nobody` exists on every machine; another user may be named here.
 USER_VARIABLE = "LASTRO_EMBEDDED_USER"
@@ -79,12 +79,12 @@ def server_account(data: Path) -> Account:
     if os.geteuid() != 0:
         if owner not in {None, os.geteuid()}:
             raise EmbeddedServerError(
-                f"{data} belongs to {_name(owner)}, and this process runs as {_name(os.geteuid())}. "
+                f"{data} belongs to {user_name(owner)}, and this process runs as {user_name(os.geteuid())}. "
                 "Run as that user (or as root), or choose another path."
             )
         if owner is None:
             _require_user_entry(os.geteuid())
-        return Account(name=_name(os.geteuid()))
+        return Account(name=user_name(os.geteuid()))
     wanted = os.environ.get(USER_VARIABLE, USER_DEFAULT)
     try:
         entry = pwd.getpwnam(wanted) if owner is None else pwd.getpwuid(owner)
@@ -179,7 +179,8 @@ def _launch(order: dict[str, object], *, descriptors: tuple[int, ...] = ()) -> s
         raise EmbeddedServerError(f"Could not start {sys.executable}: {error.strerror}") from None
 
 
-def _name(uid: int | None) -> str:
+def user_name(uid: int | None) -> str:
+    """`user NAME`, or `uid NUMBER` where the system has no name for it."""
     try:
         return f"user {pwd.getpwuid(-1 if uid is None else uid).pw_name}"
     except (KeyError, OverflowError):

@@ -15,8 +15,9 @@ from types import TracebackType
 from typing import Self
 
 from lastro.embedded.binaries import find_binaries
-from lastro.embedded.endpoint import DATABASE, PASSWORD_FILE, USER, Endpoint
+from lastro.embedded.endpoint import DATABASE, PASSWORD_FILE, STATE_FILE, USER, Endpoint
 from lastro.embedded.errors import EmbeddedServerError
+from lastro.embedded.home import START_LOCK_FILE, make_home, refuse_foreign, refused_to_us
 from lastro.embedded.lifecycle import StopMode, answers, end, launch, log_tail
 from lastro.embedded.locks import FileLock
 from lastro.embedded.postmaster import find_postmaster
@@ -46,7 +47,7 @@ class EmbeddedServer:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser().absolute()
         self._mutex = threading.RLock()
-        self._start_lock = FileLock(self.path / "start.lock")
+        self._start_lock = FileLock(self.path / START_LOCK_FILE)
         self._users = FileLock(self.path / "users.lock")
         self._at_exit: process_util.Finalize | None = None
         _servers.add(self)
@@ -61,8 +62,8 @@ class EmbeddedServer:
         """
         extra = None if settings is None else check_extra_settings(settings)
         _require_linux()
-        with self._mutex, _file_errors():
-            self._make_home()
+        with self._mutex, _file_errors(self.path):
+            make_home(self.path)
             self._start_lock.exclude(wait_s=START_LOCK_WAIT_S)
             newcomer = not self._users.held
             try:
@@ -86,10 +87,11 @@ class EmbeddedServer:
 
         `fast` rolls open transactions back and writes everything out, `immediate` leaves that to the next start.
         """
-        with self._mutex, _file_errors():
+        with self._mutex, _file_errors(self.path):
             self._forget_exit()
             if not self.path.exists():
                 return
+            refuse_foreign(self.path)
             self._start_lock.exclude(wait_s=START_LOCK_WAIT_S)
             try:
                 end(self.path, mode=mode)
@@ -100,7 +102,7 @@ class EmbeddedServer:
 
     def release(self) -> None:
         """Stop counting as a user; the last one stops the server, unless it is kept."""
-        with self._mutex, _file_errors():
+        with self._mutex, _file_errors(self.path):
             self._forget_exit()
             if not self._users.held:
                 return
@@ -115,9 +117,16 @@ class EmbeddedServer:
                 self._start_lock.release()
 
     @property
+    def made(self) -> bool:
+        """Whether a start made a server here, running or not."""
+        with _file_errors(self.path):
+            return (self.path / STATE_FILE).exists()
+
+    @property
     def pid(self) -> int | None:
         """The process id of the running server, or None."""
-        return find_postmaster(self.path / "data")
+        with _file_errors(self.path):
+            return find_postmaster(self.path / "data")
 
     @property
     def running(self) -> bool:
@@ -152,7 +161,7 @@ class EmbeddedServer:
 
     def log_tail(self, *, lines: int = LOG_TAIL_LINES_DEFAULT) -> str:
         """The last lines of the server's log, at most 64 KiB."""
-        with _file_errors():
+        with _file_errors(self.path):
             return log_tail(self.path, lines=lines)
 
     def after_fork_in_child(self) -> None:
@@ -165,19 +174,11 @@ class EmbeddedServer:
         return self.path / "keep"
 
     def _endpoint(self) -> Endpoint:
-        with _file_errors():
+        with _file_errors(self.path):
             endpoint = Endpoint.load(self.path)
         if endpoint is None or not self.running:
             raise EmbeddedServerError(f"No server runs on {self.path}. Call start(), or run `lastro db start`.")
         return endpoint
-
-    def _make_home(self) -> None:
-        if self.path.exists():
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.mkdir(exist_ok=True)
-        # Root's server is another user, who must pass through here but need not look around.
-        self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
 
     def _run(self, extra: dict[str, str] | None) -> None:
         """Start the server unless it runs with what is asked; the start lock is held."""
@@ -250,11 +251,14 @@ def _release_quietly(server: EmbeddedServer) -> None:
 
 
 @contextmanager
-def _file_errors() -> Iterator[None]:
+def _file_errors(home: Path) -> Iterator[None]:
     """Turn what the file system refuses (full, read-only, no right) into the package's own error."""
     try:
         yield
     except OSError as error:
+        others = refused_to_us(home) if isinstance(error, PermissionError) else None
+        if others is not None:
+            raise EmbeddedServerError(others) from error
         raise EmbeddedServerError(
             f"The embedded server can't use {error.filename or 'its directory'}: {error.strerror}. "
             "It needs a local, writable directory with some 200 MB free."

@@ -13,6 +13,7 @@ POOL_MAX = 10
 CONNECT_TIMEOUT_S = 5
 POOL_TIMEOUT_S = 10.0
 
+EMBEDDED_PREFIX = "embedded:"
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*):([^@/\s]*)@")
 
@@ -35,6 +36,9 @@ def scheme_of(url: str) -> str:
     given: object = url
     if not isinstance(given, str):
         raise InvalidInput(f"a database URL is text; got {type(given).__name__}", argument="url")
+    if url.startswith(EMBEDDED_PREFIX):
+        # embedded:relative/path has no slashes behind its colon.
+        return EMBEDDED_PREFIX.removesuffix(":")
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise InvalidInput(

@@ -59,7 +59,7 @@ class Crew:
 
     def run(self, *, signals: bool = False) -> dict[str, Totals]:
         """
-        Work until the end is asked for; return what each worker did. A worker's bug (AssertionError) is raised here.
+        Work until the end is asked for; return what each worker did. What ended a worker (see Loop) is raised here.
         """
         with _Bell() as bell, bell.rung_by_signals(self._news) if signals else nullcontext():
             self._bell = bell

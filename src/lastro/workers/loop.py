@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from lastro.errors import LastroError
+from lastro.errors import LastroError, SchemaOutdated
 from lastro.telemetry import measure
 
 # The pause after an error: the worker's own interval at first, then twice as long each time, up to this.
@@ -72,8 +72,9 @@ class Loop:
     """
     Repeats one worker's tick until *stop* is set; the tick in hand is always finished.
 
-    An error of the worker's own is logged, counted and followed by a pause; the loop goes on. Only an AssertionError,
-    which is a bug in what the ledger believes of itself, ends it.
+    An error of the worker's own is logged, counted and followed by a pause; the loop goes on. Two errors end it: an
+    AssertionError, which is a bug in what the ledger believes of itself, and SchemaOutdated before the first tick that
+    succeeds, for a ledger that isn't there, or is of another release, needs a person.
     """
 
     def __init__(
@@ -112,6 +113,11 @@ class Loop:
             facts = self.worker.run_once()
         except AssertionError:
             raise
+        except SchemaOutdated as error:
+            # Later it is a migration under way, or one that this process outlived: whoever deploys ends it.
+            if not self.totals.ticks:
+                raise
+            return self._after_error(error)
         except Exception as error:  # noqa: BLE001 - a worker outlives whatever one tick meets; the log has it
             return self._after_error(error)
         elapsed_s = self._monotonic() - began
