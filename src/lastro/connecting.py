@@ -7,7 +7,7 @@ from __future__ import annotations
 from lastro.engine.connecting import open_async_engine, open_engine
 from lastro.engine.settings import POOL_MAX, EngineSettings
 from lastro.ledger import AsyncLedger, Ledger
-from lastro.ledger.operations import Clock, Operations
+from lastro.ledger.operations import Clock, Operations, positive
 from lastro.model.limits import LOCK_TIMEOUT_MS
 from lastro.sql.catalogue import LEDGER, ledger_name
 
@@ -29,7 +29,7 @@ def connect(
     prepared statements, for poolers that lose them (PgBouncer before 1.21 in transaction mode). `clock` sets the
     moment of recording, for tests. Raises InvalidInput for a URL that it can't serve.
     """
-    settings = EngineSettings(url, ledger_name(ledger), pool_max, prepared)
+    settings = EngineSettings(url, ledger_name(ledger), positive(pool_max, "pool_max"), prepared)
     return Ledger(open_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock))
 
 
@@ -45,5 +45,5 @@ async def connect_async(
     """
     Return the ledger in the database at `url` for asyncio; the arguments are those of `connect`.
     """
-    settings = EngineSettings(url, ledger_name(ledger), pool_max, prepared)
+    settings = EngineSettings(url, ledger_name(ledger), positive(pool_max, "pool_max"), prepared)
     return AsyncLedger(open_async_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock))

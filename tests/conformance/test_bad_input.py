@@ -119,7 +119,7 @@ def others() -> Iterator[Bad]:
     yield Bad({"credit": "closed"}, lastro.AccountClosed, "account 'closed' in BRL is closed")
     yield Bad({"debit": "closed"}, lastro.AccountClosed, "account 'closed' in BRL is closed")
     yield Bad({"debit": "dollars"}, lastro.CurrencyMismatch, "'dollars' is kept in USD, not in BRL")
-    yield Bad({"currency": "EUR"}, lastro.CurrencyMismatch, "is kept in BRL, USD, not in EUR")
+    yield Bad({"currency": "EUR"}, lastro.CurrencyMismatch, "is kept in BRL, not in EUR")
 
 
 KINDS_OF_BAD = [amounts, texts, others]
@@ -342,3 +342,24 @@ def test_bad_arguments_of_reading(book: Ledger) -> None:
     with pytest.raises(lastro.InvalidInput):
         book.balance("a", "BRL", at="2026-01-01")  # type: ignore[arg-type]
     assert book.entries("a", "BRL", after=-5) == []
+
+
+def test_a_currency_in_another_case_is_no_second_currency(book: Ledger) -> None:
+    """`brl` beside BRL would be a world of money of its own; the refusal says how it is written."""
+    with pytest.raises(lastro.InvalidInput, match="'brl' is written 'BRL'"):
+        book.open_account("a", "brl")
+    book.open_account("a", "points")
+
+
+@pytest.mark.parametrize("handle", [None, "postgresql://", 5])
+def test_what_is_no_connection_is_refused_when_it_is_handed_over(ledger: Ledger, handle: object) -> None:
+    """within() says so itself, not the first call after it."""
+    with pytest.raises(lastro.InvalidInput, match=r"within\(\) takes a psycopg Connection"):
+        ledger.within(handle)
+
+
+@pytest.mark.parametrize("pool_max", [0, -1, True, "5"])
+def test_a_pool_has_room(server_url: str, pool_max: object) -> None:
+    """A pool of nothing is refused by `connect`, as one of our errors."""
+    with pytest.raises(lastro.InvalidInput, match="pool_max must be a positive whole number"):
+        lastro.connect(server_url, pool_max=pool_max)  # type: ignore[arg-type]

@@ -180,9 +180,7 @@ def test_a_debit_is_refused_when_it_is_not_covered(book: Ledger, raw: Raw, keepi
     book.open_account("a", "BRL", keeping=keeping, floor=-20)
     book.post(**wanted(key="seed", amount=100))
     before = raw.written()
-    with pytest.raises(
-        lastro.InsufficientFunds, match=r"100 BRL available, a floor of -20, and 121 is"
-    ) as caught:
+    with pytest.raises(lastro.InsufficientFunds, match=r"100 BRL available, a floor of -20, and 121 is") as caught:
         book.post(**wanted(debit="a", credit="world", amount=121))
     assert (caught.value.needed, caught.value.available, caught.value.floor) == (121, 100, -20)
     assert (caught.value.account, caught.value.currency) == ("a", "BRL")

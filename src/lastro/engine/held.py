@@ -53,6 +53,15 @@ async def async_connection_of(handle: object) -> psycopg.AsyncConnection[Any]:
     raise _unknown(handle, "psycopg.AsyncConnection, a SQLAlchemy AsyncConnection or an AsyncSession")
 
 
+def refuse_unholdable(handle: object) -> None:
+    """
+    Raise for what can't be a caller's connection, as soon as it is handed over.
+    """
+    driver = isinstance(handle, psycopg.Connection | psycopg.AsyncConnection)
+    if not driver and not (_comes_from_sqlalchemy(handle) and hasattr(handle, "commit")):
+        raise _unknown(handle, "a psycopg Connection or AsyncConnection, or a SQLAlchemy Connection or Session (async too)")
+
+
 def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """
     Raise when what would be written on *connection* could not be committed together with the caller's own work.
@@ -75,7 +84,7 @@ def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConn
     if connection.autocommit and status is TransactionStatus.IDLE:
         raise NotInTransaction(
             "this connection is in autocommit mode and no transaction is open, so each statement would stand alone; "
-            "open one first: with connection.transaction(): …"
+            "open one first (psycopg: with connection.transaction(): …; SQLAlchemy: an engine without AUTOCOMMIT)"
         )
 
 

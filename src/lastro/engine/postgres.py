@@ -4,6 +4,7 @@ PostgreSQL, blocking: plans on connections of our own, and on the connection tha
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -17,7 +18,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from lastro.engine.drive import drive
-from lastro.engine.held import check_in_transaction, connection_of
+from lastro.engine.held import check_in_transaction, connection_of, refuse_unholdable
 from lastro.engine.psycopg_cursor import DictCursor, execute
 from lastro.engine.psycopg_errors import translated
 from lastro.engine.retrying import Tries
@@ -30,6 +31,10 @@ from lastro.engine.settings import (
 from lastro.errors import ConnectionLost, Fault, OutcomeUnknown, ServerUnavailable
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Rows, Step
 from lastro.sql.catalogue import catalogue
+
+# The pool tells its troubles to its own logger. Where nobody listens to that they would go to stderr, again and again,
+# beside the error that the caller gets anyway.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
 DIALECT = "postgres"
@@ -195,6 +200,7 @@ class HeldPostgres:
     dialect = DIALECT
 
     def __init__(self, connection: object, ledger: str) -> None:
+        refuse_unholdable(connection)
         self._handle = connection
         self.statements = catalogue(DIALECT, ledger)
 

@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from lastro.engine.drive import drive_async
-from lastro.engine.held import async_connection_of, check_in_transaction
+from lastro.engine.held import async_connection_of, check_in_transaction, refuse_unholdable
 from lastro.engine.postgres import BEGIN, DIALECT
 from lastro.engine.psycopg_cursor import AsyncDictCursor, execute_async
 from lastro.engine.psycopg_errors import translated
@@ -186,6 +186,7 @@ class AsyncHeldPostgres:
     dialect = DIALECT
 
     def __init__(self, connection: object, ledger: str) -> None:
+        refuse_unholdable(connection)
         self._handle = connection
         self.statements = catalogue(DIALECT, ledger)
 

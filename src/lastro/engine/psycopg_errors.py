@@ -4,6 +4,8 @@ Driver errors as errors of this library, by SQLSTATE.
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout
 
@@ -51,6 +53,12 @@ _BY_CLASS: dict[str, tuple[type[LastroError], str]] = {
 }
 
 
+# What a server says before there is a session comes without an SQLSTATE; these won't change by trying again.
+_REFUSED_LOGIN = re.compile(
+    r"authentication failed|no password supplied|no pg_hba\.conf entry|(?:role|database) \".*\" does not exist"
+)
+
+
 def translated(error: Exception, *, ambiguous: bool) -> LastroError:
     """
     Return the error of this library for a driver's *error*.
@@ -63,6 +71,8 @@ def translated(error: Exception, *, ambiguous: bool) -> LastroError:
         return ConnectionLost(f"no database connection could be had: {error}")
     if state is None and isinstance(error, psycopg.DataError):
         return UnreadableRow(f"a stored value can't be read: {error}", column=None)
+    if state is None and isinstance(error, psycopg.OperationalError) and _REFUSED_LOGIN.search(str(error)):
+        return Refusal(f"the database refused the login ({_first_line(error)})")
     if state is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return _broken(error, ambiguous=ambiguous)
     kind, sentence = _BY_STATE.get(state or "") or _BY_CLASS.get(

@@ -21,6 +21,8 @@ from lastro.model.account import (
 from lastro.model.directory import Directory
 from lastro.model.limits import (
     ACCOUNTS_LISTED_MAX,
+    BALANCE_MAX,
+    BALANCE_MIN,
     BATCH_TRANSFERS_MAX,
     COUNTER_CHARACTERS_MAX,
     ENTRIES_MAX,
@@ -29,7 +31,6 @@ from lastro.model.limits import (
     PARTITIONS_AHEAD,
 )
 from lastro.model.moment import optional_utc, utc
-from lastro.model.money import minor_units
 from lastro.model.text import metadata_json, shown, text
 from lastro.model.transfer import (
     Entry,
@@ -76,7 +77,7 @@ class Operations:
         self.ledger = ledger
         self.directory = Directory()
         self.schema_checked = False
-        self._lock_timeout_ms = _positive(lock_timeout_ms, "lock_timeout_ms")
+        self._lock_timeout_ms = positive(lock_timeout_ms, "lock_timeout_ms")
         self._clock = clock
 
     def now(self) -> datetime | None:
@@ -196,7 +197,7 @@ class Operations:
     def entries(self, name: object, currency: object, *, after: int | None, limit: int) -> Ask[list[Entry]]:
         """Ask for a page of an account's entries."""
         checked_name, checked_currency = account_name(name), currency_code(currency)
-        checked_after = None if after is None else minor_units(after, name="after")
+        checked_after = None if after is None else _whole(after, "after")
         checked_limit = _limit(limit, ENTRIES_MAX)
         return Ask(
             lambda: reading.entries(
@@ -211,7 +212,7 @@ class Operations:
     def bump(self, counter: object, change: object) -> Ask[None]:
         """Ask to add to a sliced counter."""
         name = text(counter, argument="counter", characters_max=COUNTER_CHARACTERS_MAX)
-        checked_change = minor_units(change, name="change")
+        checked_change = _whole(change, "change")
         return Ask(lambda: counting.bump(name, checked_change, lock_timeout_ms=self._lock_timeout_ms), Effect.ONCE)
 
     def count(self, counter: object) -> Ask[int]:
@@ -242,7 +243,7 @@ class Operations:
 
     def keep_partitions(self, *, transfers: int = PARTITION_TRANSFERS, ahead: int = PARTITIONS_AHEAD) -> Ask[int]:
         """Ask to make partitions ahead of need."""
-        size, count = _positive(transfers, "transfers"), _positive(ahead, "ahead")
+        size, count = positive(transfers, "transfers"), positive(ahead, "ahead")
         return Ask(lambda: partitioning.keep_ahead(transfers=size, ahead=count), Effect.KEYED)
 
     def retire_partition(self, name: str) -> Ask[Partition]:
@@ -266,7 +267,16 @@ def _limit(limit: object, limit_max: int) -> int:
     return limit
 
 
-def _positive(number: object, argument: str) -> int:
+def _whole(number: object, argument: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not BALANCE_MIN <= number <= BALANCE_MAX:
+        raise InvalidInput(f"{argument} must be a whole number of 64 bits; got {number!r}", argument=argument)
+    return number
+
+
+def positive(number: object, argument: str) -> int:
+    """
+    Return *number* if it is a positive whole number.
+    """
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise InvalidInput(f"{argument} must be a positive whole number; got {number!r}", argument=argument)
     return number

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from lastro.errors import InvalidInput
+from lastro.model.currencies import ACTIVE
 from lastro.model.limits import ACCOUNT_CHARACTERS_MAX, CURRENCY_CHARACTERS_MAX
 from lastro.model.money import minor_units
 from lastro.model.text import text
@@ -71,7 +72,11 @@ def currency_code(currency: object) -> str:
     """
     Return *currency* if it can be one: 1 … 32 characters, an ISO 4217 code or a unit of your own such as POINTS.
     """
-    return text(currency, argument="currency", characters_max=CURRENCY_CHARACTERS_MAX)
+    checked = text(currency, argument="currency", characters_max=CURRENCY_CHARACTERS_MAX)
+    if checked not in ACTIVE and checked.upper() in ACTIVE:
+        # Two currencies, BRL and brl, would be two worlds of money that never meet.
+        raise InvalidInput(f"currency {checked!r} is written {checked.upper()!r}", argument="currency")
+    return checked
 
 
 def keeping_word(keeping: object) -> Keeping:

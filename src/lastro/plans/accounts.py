@@ -211,11 +211,18 @@ def sides_of(directory: Directory, debit: AccountKey, credit: AccountKey) -> Pla
     Return the facts of both sides of a transfer; raise for one that is unknown or closed.
     """
     found = yield from find_facts(directory, (debit, credit))
-    for side in (debit, credit):
+    for side in world_last(debit, credit):
         if side not in found:
             yield from refuse_unknown(*side)
         refuse_closed(found[side])
     return found[debit], found[credit]
+
+
+def world_last(debit: AccountKey, credit: AccountKey) -> tuple[AccountKey, AccountKey]:
+    """
+    Return both sides with the world behind the other: where both are unknown, the one to speak of is the user's own.
+    """
+    return (credit, debit) if debit[0] == WORLD else (debit, credit)
 
 
 def kept_changing(names: Sequence[str]) -> LockTimeout:

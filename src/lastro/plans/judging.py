@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from lastro.errors import Refusal, TransferConflict
 from lastro.model.account import Facts
 from lastro.model.transfer import Intent, Posted, Transfer
+from lastro.plans.accounts import world_last
 from lastro.plans.standing import Standing
 from lastro.plans.transfers import refuse_overfull, refuse_uncovered, replay
 
@@ -118,7 +119,7 @@ def _judge(
     if first is not None:
         return _same_as(first, wanted[first], intent)
     debit_key, credit_key = (intent.debit, intent.currency), (intent.credit, intent.currency)
-    for key in (debit_key, credit_key):
+    for key in world_last(debit_key, credit_key):
         if key in unusable:
             raise unusable[key]
     return _accept(intent, facts[debit_key], facts[credit_key], standings, judgement)

@@ -63,7 +63,7 @@ def replay(stored: Transfer, wanted: Intent) -> Posted:
         )
         raise TransferConflict(
             f"key {wanted.key!r} already names another transfer ({differences}); "
-            "one key names one intended transfer: use a key of its own for this one",
+            "one key names one intended transfer: find out which of the two is meant before anything else is posted",
             key=wanted.key,
             fields=fields,
         )
