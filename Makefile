@@ -14,14 +14,18 @@ DEMO_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up test soak check format bench docs services lock clean
+.PHONY: replaced help venv demo up test soak check format bench docs services lock clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(READY) ## build .venv from requirements.lock (quick the second time)
 
-$(READY): requirements.lock pyproject.toml
+# Newer than the stamp, or not there: somebody replaced the virtualenv or the editable install, so build it again.
+PLACE := $(VENV)/pyvenv.cfg
+INSTALL := $(wildcard $(VENV)/lib/python3*/site-packages/lastro-*.dist-info)
+
+$(READY): requirements.lock pyproject.toml $(wildcard $(PLACE)) $(or $(INSTALL),replaced)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Lastro needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \

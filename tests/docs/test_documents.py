@@ -62,7 +62,6 @@ def test_every_block_does_what_it_says(
     document: Path, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Typed in one after the other, a document's blocks run without an error and print what it says they print."""
-    blocks = blocks_of(document)
     monkeypatch.chdir(tmp_path)
     for variable in VARIABLES:
         monkeypatch.setenv(variable, "")
@@ -72,12 +71,37 @@ def test_every_block_does_what_it_says(
         monkeypatch.setenv("EMPTY_DATABASE_URL", databases.empty_url)
     reader = Reader(tmp_path)
     try:
-        for block in blocks:
-            printed = reader.run(block)
-            if block.output is not None:
-                assert _lines(printed) == _lines(block.output), f"{block.place} prints otherwise"
+        _read(reader, document)
     finally:
         reader.close()
+
+
+def test_the_guides_follow_the_readme_on_its_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """README's Python may be typed in twice, and what it leaves in its database is in no guide's way."""
+    monkeypatch.chdir(tmp_path)
+    for variable in VARIABLES:
+        monkeypatch.setenv(variable, "")
+    *readme, goodbye = blocks_of(ROOT / "README.md")
+    assert goodbye.body == "lastro db stop\n"
+    reader = Reader(tmp_path)
+    try:
+        for block in readme:
+            reader.run(block)
+        again = [reader.run(block) for block in readme if block.language == "python"]
+        assert again[0].startswith("True\nTrue\n")
+        assert again[1:] == [block.output for block in readme if block.language == "python"][1:]
+        for name in ("guide.md", "within.md"):
+            _read(reader, ROOT / "docs" / name)
+    finally:
+        reader.close()
+        reader.run(goodbye)
+
+
+def _read(reader: Reader, document: Path) -> None:
+    for block in blocks_of(document):
+        printed = reader.run(block)
+        if block.output is not None:
+            assert _lines(printed) == _lines(block.output), f"{block.place} prints otherwise"
 
 
 def _lines(printed: str) -> list[str]:
