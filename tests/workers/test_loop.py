@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lastro import telemetry
-from lastro.errors import ConnectionLost, LockTimeout
+from lastro.errors import ConnectionLost, LockTimeout, SchemaOutdated
 from lastro.workers.loop import QUIET_AFTER_MS, Facts, Loop
 
 WAIT_S = 30
@@ -235,6 +235,19 @@ def test_a_bug_ends_the_loop(clock: Monotonic) -> None:
     with pytest.raises(AssertionError, match="never"):
         _loop(worker, clock).run()
     assert worker.closed == 1
+
+
+def test_a_ledger_that_is_not_there_ends_the_loop_until_a_tick_succeeds(clock: Monotonic) -> None:
+    """Waiting for a database doesn't count as success; after a first good tick, an outdated schema is an error to sit out."""
+    worker = Script(ConnectionLost("down"), SchemaOutdated("not there"))
+    loop = _loop(worker, clock)
+    loop.tick()
+    with pytest.raises(SchemaOutdated, match="not there"):
+        loop.tick()
+    worker = Script(Facts({"rows": 1}), SchemaOutdated("being migrated"), Facts({"rows": 1}))
+    loop = _loop(worker, clock)
+    assert [loop.tick() > 0 for _ in range(3)] == [True, True, True]
+    assert (loop.totals.ticks, loop.totals.errors) == (2, 1)
 
 
 def test_ticks_and_errors_are_measured(clock: Monotonic, heard: list[tuple[str, float, dict[str, str]]]) -> None:
