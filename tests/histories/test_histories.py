@@ -16,7 +16,7 @@ from tests.support.schemas import drop
 
 SHORT = Length(histories=40, steps=30)
 SHORT_ASYNC = Length(histories=25, steps=25)
-LONG = Length(histories=300, steps=50)
+LONG = Length(histories=150, steps=50)
 
 
 class Checked(Blocking):
