@@ -90,8 +90,7 @@ class Batcher:
         """
         Post one transfer, once, in a commit that it shares; the arguments and the errors are those of `Ledger.post`.
 
-        Returns when it is committed. Blocks while `waiting_max` others wait. ServerUnavailable once the batcher is
-        closed. A caller that is interrupted while it waits may have posted or not: the same key finds out.
+        Blocks until it is committed. ServerUnavailable once the batcher is closed. An interrupted caller asks again.
         """
         wanted = intent(
             key=key,

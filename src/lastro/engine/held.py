@@ -4,12 +4,18 @@ What callers hold: the psycopg connection behind a psycopg connection, a SQLAlch
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
 
 from lastro.errors import ConnectionLost, InvalidInput, NotInTransaction
+
+_turns: WeakKeyDictionary[psycopg.Connection[Any], threading.Lock] = WeakKeyDictionary()
+_async_turns: WeakKeyDictionary[psycopg.AsyncConnection[Any], asyncio.Lock] = WeakKeyDictionary()
 
 
 def connection_of(handle: object) -> psycopg.Connection[Any]:
@@ -53,13 +59,29 @@ async def async_connection_of(handle: object) -> psycopg.AsyncConnection[Any]:
     raise _unknown(handle, "psycopg.AsyncConnection, a SQLAlchemy AsyncConnection or an AsyncSession")
 
 
+def turn_on(connection: psycopg.Connection[Any]) -> threading.Lock:
+    """
+    Return the lock under which threads that share *connection* take turns: a plan's savepoint is its own alone.
+    """
+    return _turns.setdefault(connection, threading.Lock())
+
+
+def async_turn_on(connection: psycopg.AsyncConnection[Any]) -> asyncio.Lock:
+    """
+    Return the lock under which tasks that share *connection* take turns.
+    """
+    return _async_turns.setdefault(connection, asyncio.Lock())
+
+
 def refuse_unholdable(handle: object) -> None:
     """
     Raise for what can't be a caller's connection, as soon as it is handed over.
     """
     driver = isinstance(handle, psycopg.Connection | psycopg.AsyncConnection)
     if not driver and not (_comes_from_sqlalchemy(handle) and hasattr(handle, "commit")):
-        raise _unknown(handle, "a psycopg Connection or AsyncConnection, or a SQLAlchemy Connection or Session (async too)")
+        raise _unknown(
+            handle, "a psycopg Connection or AsyncConnection, or a SQLAlchemy Connection or Session (async too)"
+        )
 
 
 def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
@@ -75,6 +97,7 @@ def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConn
             "nothing was written: leave `with connection.pipeline()` first",
             argument="connection",
         )
+    check_session(connection)
     status = connection.info.transaction_status
     if status is TransactionStatus.INERROR:
         raise NotInTransaction(
@@ -85,6 +108,20 @@ def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConn
         raise NotInTransaction(
             "this connection is in autocommit mode and no transaction is open, so each statement would stand alone; "
             "open one first (psycopg: with connection.transaction(): …; SQLAlchemy: an engine without AUTOCOMMIT)"
+        )
+
+
+def check_session(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """
+    Raise where the session's settings would make an outcome unreadable after it was written. Asks nothing of the server.
+    """
+    info = connection.info
+    style, encoding = info.parameter_status("DateStyle") or "ISO", info.parameter_status("client_encoding") or "UTF8"
+    if not style.startswith("ISO") or encoding != "UTF8":
+        raise InvalidInput(
+            f"this session has DateStyle {style!r} and client_encoding {encoding!r}, in which the driver can't read or "
+            "write everything a ledger holds; nothing was written: use DateStyle ISO and client_encoding UTF8",
+            argument="connection",
         )
 
 

@@ -18,7 +18,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from lastro.engine.drive import drive
-from lastro.engine.held import check_in_transaction, connection_of, refuse_unholdable
+from lastro.engine.held import check_in_transaction, check_session, connection_of, refuse_unholdable, turn_on
 from lastro.engine.psycopg_cursor import DictCursor, execute
 from lastro.engine.psycopg_errors import translated
 from lastro.engine.retrying import Tries
@@ -65,7 +65,11 @@ class PostgresEngine:
                 return self._run_once(make(), effect)
             except Fault as fault:
                 pause_s = tries.pause_s(fault)
-                if self._pool is not None and isinstance(fault, ConnectionLost | OutcomeUnknown):
+                if (
+                    self._pool is not None
+                    and self._process == os.getpid()
+                    and isinstance(fault, ConnectionLost | OutcomeUnknown)
+                ):
                     # Where one connection is dead its neighbours are; each of them would cost a try of its own.
                     self._pool.check()
                 time.sleep(pause_s)
@@ -86,6 +90,7 @@ class PostgresEngine:
 
     def _run_once(self, plan: Plan[T], effect: Effect) -> T:
         with self._connection() as connection:
+            check_session(connection)
             transaction = _OwnTransaction(connection, self.statements, reads=effect is Effect.READ)
             try:
                 result = drive(plan, transaction.execute)
@@ -209,7 +214,11 @@ class HeldPostgres:
         Run a plan to its result inside the caller's transaction. A fault leaves that transaction to the caller.
         """
         connection = connection_of(self._handle)
-        check_in_transaction(connection)
+        with turn_on(connection):
+            check_in_transaction(connection)
+            return self._run_on(connection, make())
+
+    def _run_on(self, connection: psycopg.Connection[Any], plan: Plan[T]) -> T:
         cursor: DictCursor = psycopg.Cursor(connection, row_factory=dict_row)
         statements = self.statements
 
@@ -217,7 +226,7 @@ class HeldPostgres:
             return [] if step is TOGETHER else execute(cursor, statements, step)
 
         try:
-            return drive(make(), execute_step)
+            return drive(plan, execute_step)
         except psycopg.Error as error:
             raise translated(error, ambiguous=False) from error
         finally:

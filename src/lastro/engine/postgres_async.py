@@ -15,7 +15,13 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from lastro.engine.drive import drive_async
-from lastro.engine.held import async_connection_of, check_in_transaction, refuse_unholdable
+from lastro.engine.held import (
+    async_connection_of,
+    async_turn_on,
+    check_in_transaction,
+    check_session,
+    refuse_unholdable,
+)
 from lastro.engine.postgres import BEGIN, DIALECT
 from lastro.engine.psycopg_cursor import AsyncDictCursor, execute_async
 from lastro.engine.psycopg_errors import translated
@@ -77,6 +83,7 @@ class AsyncPostgresEngine:
 
     async def _run_once(self, plan: Plan[T], effect: Effect) -> T:
         async with self._connection() as connection:
+            check_session(connection)
             transaction = _OwnTransaction(connection, self.statements, reads=effect is Effect.READ)
             try:
                 result = await drive_async(plan, transaction.execute)
@@ -195,7 +202,11 @@ class AsyncHeldPostgres:
         Run a plan to its result inside the caller's transaction. A fault leaves that transaction to the caller.
         """
         connection = await async_connection_of(self._handle)
-        check_in_transaction(connection)
+        async with async_turn_on(connection):
+            check_in_transaction(connection)
+            return await self._run_on(connection, make())
+
+    async def _run_on(self, connection: psycopg.AsyncConnection[Any], plan: Plan[T]) -> T:
         cursor: AsyncDictCursor = psycopg.AsyncCursor(connection, row_factory=dict_row)
         statements = self.statements
 
@@ -203,7 +214,7 @@ class AsyncHeldPostgres:
             return [] if step is TOGETHER else await execute_async(cursor, statements, step)
 
         try:
-            return await drive_async(make(), execute_step)
+            return await drive_async(plan, execute_step)
         except psycopg.Error as error:
             raise translated(error, ambiguous=False) from error
         finally:

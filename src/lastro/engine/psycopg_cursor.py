@@ -134,6 +134,6 @@ def _copied_column(values: Sequence[Any]) -> Iterable[str]:
 def _copied(value: Any) -> str:
     if value is None:
         return NULL_COPIED
-    if type(value) is str:
-        return value.translate(_ESCAPES)
+    if isinstance(value, str):
+        return str.__str__(value).translate(_ESCAPES)
     return value.isoformat() if isinstance(value, datetime) else str(value)

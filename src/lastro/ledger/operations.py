@@ -48,6 +48,7 @@ from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
 from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.transfers import Terms, find_transfer
+from lastro.plans.waiting import patiently
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -96,13 +97,16 @@ class Operations:
         checked_keeping, checked_floor = keeping_word(keeping), floor_amount(floor)
         checked_metadata, now = metadata_json(metadata), self.now()
         return Ask(
-            lambda: accounts.open_account(
-                checked_name,
-                checked_currency,
-                keeping=checked_keeping,
-                floor=checked_floor,
-                metadata=checked_metadata,
-                now=now,
+            lambda: patiently(
+                accounts.open_account(
+                    checked_name,
+                    checked_currency,
+                    keeping=checked_keeping,
+                    floor=checked_floor,
+                    metadata=checked_metadata,
+                    now=now,
+                ),
+                self._lock_timeout_ms,
             ),
             Effect.KEYED,
         )

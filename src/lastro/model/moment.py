@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 
 from lastro.errors import InvalidInput
 
+# A day within the ends of the calendar, so that every time zone of a session can still show it.
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC)
+LATEST = datetime(9999, 12, 30, 23, 59, 59, 999_999, tzinfo=UTC)
+
 
 def utc(moment: object, *, argument: str) -> datetime:
     """
@@ -21,11 +25,15 @@ def utc(moment: object, *, argument: str) -> datetime:
             argument=argument,
         )
     try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:
+        in_utc = moment.astimezone(UTC)
+    except OverflowError:
+        in_utc = None
+    if in_utc is None or not EARLIEST <= in_utc <= LATEST:
         raise InvalidInput(
-            f"{argument} leaves the years 1 … 9999 in UTC: {moment.isoformat()}", argument=argument
-        ) from error
+            f"{argument} must lie between {EARLIEST.date()} and {LATEST.date()}; got {moment.isoformat()}",
+            argument=argument,
+        )
+    return in_utc
 
 
 def optional_utc(moment: object, *, argument: str) -> datetime | None:

@@ -5,6 +5,7 @@ Text that a caller hands in: what every name, key and note must be before it may
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,10 @@ from lastro.model.limits import METADATA_BYTES_MAX
 
 SHOWN_CHARACTERS_MAX = 60
 SHOWN_INT_BITS_MAX = 128
+
+
+# The escape of a NUL character in JSON, and not the six characters that only look like it.
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def text(value: object, *, argument: str, characters_max: int) -> str:
@@ -34,7 +39,8 @@ def text(value: object, *, argument: str, characters_max: int) -> str:
         raise InvalidInput(f"{argument} must not contain a NUL character: {shown(value)}", argument=argument)
     if not value.isascii():
         _encodable(value, argument=argument)
-    return value
+    # A plain str: a subclass (an Enum, Markup) has a __str__ of its own, which a driver or COPY would send.
+    return value if type(value) is str else str.__str__(value)
 
 
 def optional_text(value: object, *, argument: str, characters_max: int) -> str | None:
@@ -63,7 +69,7 @@ def metadata_json(metadata: object) -> str | None:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"metadata must be plain JSON: {error}", argument="metadata") from error
     _encodable(encoded, argument="metadata")
-    if "\\u0000" in encoded:
+    if _NUL.search(encoded):
         raise InvalidInput("metadata must not contain a NUL character", argument="metadata")
     if len(encoded.encode()) > METADATA_BYTES_MAX:
         raise InvalidInput(

@@ -29,10 +29,13 @@ LOOK_EVERY_MS = 10
 
 class Turned(NamedTuple):
     """
-    An account under its lock: ready to change (`done` when it already is as wanted), or to be waited for.
+    An account that is as wanted already (`done`), or that was turned and is to be waited for.
+
+    `turn` tells this turning from a later one: what was waited for under one says nothing about the other.
     """
 
     facts: Facts
+    turn: int
     done: bool
 
 
@@ -51,14 +54,10 @@ def keep(
         if turned.done:
             break
         yield from _settle(turned.facts)
-        if (yield act(partial(_finish, turned.facts, keeping, now=now))):
+        if (yield act(partial(_finish, turned, keeping, now=now))):
             break
     else:
-        raise LockTimeout(
-            f"account {name!r} in {currency} is still being turned; postings to it go on, call keep again",
-            account=name,
-            currency=currency,
-        )
+        raise _still_turning(name, currency)
     account: Account = yield Act(partial(get_account, name, currency), Effect.READ)
     return account
 
@@ -71,20 +70,26 @@ def close(name: str, currency: str, *, now: datetime | None, lock_timeout_ms: in
     def act(plan: Callable[[], Plan[Any]]) -> Act:
         return Act(lambda: patiently(plan(), lock_timeout_ms))
 
-    turned: Turned = yield act(partial(_turn, name, currency, None, now=now))
-    try:
-        if not turned.done:
-            yield from _settle(turned.facts)
-        account: Account = yield act(partial(close_account, name, currency, now=now))
-    except LastroError:
-        if not turned.done:
-            yield act(partial(_turn_back, turned.facts, now=now))
-        raise
-    return account
+    for _ in range(LOOKS_MAX):
+        turned: Turned = yield act(partial(_turn, name, currency, None, now=now))
+        try:
+            if not turned.done:
+                yield from _settle(turned.facts)
+            closed: Account | None = yield act(partial(_close, turned, now=now))
+        except LastroError:
+            if not turned.done:
+                yield act(partial(_turn_back, turned, now=now))
+            raise
+        if closed is not None:
+            return closed
+    raise _still_turning(name, currency)
 
 
 def _turn(name: str, currency: str, keeping: Keeping | None, *, now: datetime | None) -> Plan[Turned]:
     yield TOGETHER
+    if keeping == "summed":
+        # A partition that is being retired would take the account's part of the history with it.
+        yield step("partitioning.lock")
     rows = yield step("accounts.lock", name=name, currency=currency)
     if not rows:
         yield from refuse_unknown(name, currency)
@@ -94,10 +99,12 @@ def _turn(name: str, currency: str, keeping: Keeping | None, *, now: datetime | 
     if facts.state == "closed" or (facts.state == "open" and facts.keeping in (keeping, "direct")):
         if facts.keeping != keeping and keeping is not None:
             yield from _change(facts, keeping, now=now)
-        return Turned(facts, done=True)
+        return Turned(facts, rows[0]["turns"], done=True)
+    turn: int = rows[0]["turns"]
     if facts.state == "open":
-        yield step("keeping.turn", account_id=facts.id, now=now)
-    return Turned(facts._replace(state="turning"), done=False)
+        turned = yield step("keeping.turn", account_id=facts.id, now=now)
+        turn = turned[0]["turns"]
+    return Turned(facts._replace(state="turning"), turn, done=False)
 
 
 def _settle(facts: Facts) -> Course[None]:
@@ -133,12 +140,12 @@ def _under_way() -> Plan[list[dict[str, object]]]:
     return [dict(row) for row in rows]
 
 
-def _finish(turned: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[bool]:
+def _finish(turned: Turned, keeping: Keeping, *, now: datetime | None) -> Plan[bool]:
     yield TOGETHER
-    rows = yield step("accounts.lock", name=turned.name, currency=turned.currency)
-    facts = read_facts(rows[0])
-    if facts.state != "turning":
-        # Somebody else has finished turning it, perhaps to another end.
+    if keeping == "summed":
+        yield step("partitioning.lock")
+    facts = yield from _locked_in_turn(turned)
+    if facts is None:
         return False
     # A consolidator may have taken the last rows and be waiting for the lock that we hold: let it through.
     tail = yield step("keeping.has_tail", account_id=facts.id)
@@ -148,11 +155,39 @@ def _finish(turned: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[bo
     return True
 
 
-def _turn_back(turned: Facts, *, now: datetime | None) -> Plan[None]:
+def _close(turned: Turned, *, now: datetime | None) -> Plan[Account | None]:
     yield TOGETHER
-    rows = yield step("accounts.lock", name=turned.name, currency=turned.currency)
-    if read_facts(rows[0]).state == "turning":
-        yield step("keeping.turn_back", account_id=turned.id, now=now)
+    if not turned.done and (yield from _locked_in_turn(turned)) is None:
+        return None
+    if turned.done and turned.facts.state != "closed":
+        rows = yield step("accounts.lock", name=turned.facts.name, currency=turned.facts.currency)
+        if rows[0]["keeping"] != "direct":
+            # It was kept otherwise since: postings without a lock may be under way.
+            return None
+    return (yield from close_account(turned.facts.name, turned.facts.currency, now=now))
+
+
+def _turn_back(turned: Turned, *, now: datetime | None) -> Plan[None]:
+    yield TOGETHER
+    if (yield from _locked_in_turn(turned)) is not None:
+        yield step("keeping.turn_back", account_id=turned.facts.id, now=now)
+
+
+def _locked_in_turn(turned: Turned) -> Plan[Facts | None]:
+    """
+    Lock the account; None where somebody else has ended this turning, and perhaps begun another.
+    """
+    rows = yield step("accounts.lock", name=turned.facts.name, currency=turned.facts.currency)
+    facts = read_facts(rows[0])
+    return facts if facts.state == "turning" and rows[0]["turns"] == turned.turn else None
+
+
+def _still_turning(name: str, currency: str) -> LockTimeout:
+    return LockTimeout(
+        f"account {name!r} in {currency} is still being turned; postings to it go on, call again",
+        account=name,
+        currency=currency,
+    )
 
 
 def _change(facts: Facts, keeping: Keeping, *, now: datetime | None) -> Plan[None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lastro.model.account import Facts
-from lastro.model.limits import LOOKS_MAX, UNLOCKED_BASE_MAX
+from lastro.model.limits import LOOKS_MAX, UNLOCKED_AMOUNT_MAX, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted, Side
 from lastro.plans.accounts import kept_changing, refuse_closed, sides_of
 from lastro.plans.plan import Plan, Rows, step
@@ -74,7 +74,12 @@ def lock_sides(
         if lock_both or facts.keeping == "direct" or needs_lock(facts, wanted, side)
     ]
     rows = yield step("locked.lock_sides", account_ids=sorted(to_lock), now=terms.now)
-    weighed = yield step("locked.weigh_sides", account_ids=to_lock)
+    to_weigh = [
+        facts.id
+        for facts, side in zip(sides, names, strict=True)
+        if facts.id in to_lock and not _needs_no_weighing(facts, wanted, side)
+    ]
+    weighed = yield step("locked.weigh_sides", account_ids=to_weigh)
     held = {row["account_id"]: row for row in rows}
     posted = {row["account_id"]: row for row in weighed}
     judged: list[Standing | Facts] = []
@@ -86,22 +91,39 @@ def lock_sides(
         current = facts._replace(keeping=row["keeping"], state=row["state"], floor=row["floor"])
         refuse_closed(current)
         terms.directory.learn((current,))
-        balance = posted[facts.id]
-        judged.append(Standing(current, whole(balance, "posted"), whole(balance, "held")))
+        balance = posted.get(facts.id)
+        if balance is None:
+            judged.append(Standing(current, 0, 0, weighed=False))
+        else:
+            judged.append(Standing(current, whole(balance, "posted"), whole(balance, "held")))
     debit, credit = judged
-    if len(held) < len(to_lock):
+    if len(held) < len(to_lock) or _was_weighed_wrongly(sides, judged):
         return None
     return debit, credit
+
+
+def _needs_no_weighing(facts: Facts, wanted: Intent, side: Side) -> bool:
+    # To know the balance of an account kept summed its whole history is read, under its lock. The world's would be.
+    guarded = side == "debit" and facts.floor is not None
+    return facts.keeping == "summed" and not guarded and wanted.amount <= UNLOCKED_AMOUNT_MAX
+
+
+def _was_weighed_wrongly(sides: tuple[Facts, Facts], judged: list[Standing | Facts]) -> bool:
+    # Believed summed and found otherwise under the lock: its balance is needed after all.
+    return any(
+        isinstance(standing, Standing) and not standing.weighed and standing.facts.keeping != believed.keeping
+        for standing, believed in zip(judged, sides, strict=True)
+    )
 
 
 def judge(wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, *, floor_guarded: bool) -> None:
     """
     Raise when the locked sides don't allow the transfer.
     """
-    if isinstance(debit, Standing):
+    if isinstance(debit, Standing) and debit.weighed:
         facts = debit.facts if floor_guarded else debit.facts._replace(floor=None)
         refuse_uncovered(wanted, facts, posted=debit.posted, held=debit.held)
-    if isinstance(credit, Standing):
+    if isinstance(credit, Standing) and credit.weighed:
         refuse_overfull(wanted, credit.facts, posted=credit.posted)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lastro.errors import InvalidInput
-from lastro.plans.plan import TOGETHER, Plan, Step, step
+from lastro.plans.plan import TOGETHER, Plan, Row, Step, step
 
 LOCK_TIMEOUT_MS = 2_000
 
@@ -43,7 +43,7 @@ def keep_ahead(*, transfers: int, ahead: int) -> Plan[int]:
     partitions = yield from list_partitions()
     rows = yield step("partitioning.reached")
     last_id, stray_id = rows[0]["last_id"], rows[0]["stray_id"]
-    end = partitions[-1].to_id if partitions else 1
+    end = partitions[-1].to_id if partitions else _first_bound(rows[0], transfers)
     made = 0
     if stray_id is not None:
         # Beyond every id that may be under way, so that the adopted partition isn't full on its first day.
@@ -76,6 +76,8 @@ def retire(name: str) -> Plan[Partition]:
             f"these can: {', '.join(retirable) or 'none yet'}",
             argument="name",
         )
+    closing = yield step("partitioning.compose_close", name=name)
+    yield Step("script", {}, script=closing[0]["script"])
     yield step("partitioning.carry_over", from_id=found.from_id, to_id=found.to_id)
     composed = yield step("partitioning.compose_retire", name=name)
     yield Step("script", {}, script=composed[0]["script"])
@@ -85,6 +87,14 @@ def retire(name: str) -> Plan[Partition]:
 def _compose(statement: str, from_id: int, to_id: int) -> Plan[None]:
     composed = yield step(statement, from_id=from_id, to_id=to_id)
     yield Step("script", {}, script=composed[0]["script"])
+
+
+def _first_bound(reached: Row, transfers: int) -> int:
+    # All partitions may have been retired; their tables are still there, under the names that their bounds gave them.
+    last_id: int = reached["last_id"]
+    stray_id: int | None = reached["first_stray_id"]
+    start = (last_id - 1) // transfers * transfers + 1
+    return start if stray_id is None else min(start, stray_id)
 
 
 def _next_bound(transfer_id: int, transfers: int) -> int:

@@ -13,11 +13,14 @@ from lastro.model.account import Facts
 class Standing:
     """
     An account whose base row this transaction holds. `posted` moves on with every transfer that is judged.
+
+    `weighed` is False where nobody has to know the balance, so that it wasn't added up; `posted` means nothing then.
     """
 
     facts: Facts
     posted: int
     held: int
+    weighed: bool = True
 
     @property
     def rebased(self) -> bool:

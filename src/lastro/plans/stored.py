@@ -5,6 +5,7 @@ Reading rows as values: a row that can't be read as what it should be raises, an
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, cast
 
 from lastro.errors import UnreadableRow
@@ -109,7 +110,7 @@ def whole(row: Row, column: str) -> int:
     Return a sum as an int: databases add integers up to decimals, which must be whole.
     """
     value = row[column]
-    if isinstance(value, bool) or value is None or value != int(value):
+    if type(value) not in (int, Decimal) or value != int(value):
         raise _unreadable(row, column, "a whole number")
     return int(value)
 

@@ -31,6 +31,7 @@ CREATE TABLE lastro.base (
     amount bigint NOT NULL DEFAULT 0,
     held bigint NOT NULL DEFAULT 0,
     payments bigint NOT NULL DEFAULT 0,
+    turns bigint NOT NULL DEFAULT 0,
     changed_at timestamptz NOT NULL,
     CONSTRAINT base_keeping_known CHECK (keeping IN ('direct', 'hot', 'summed')),
     CONSTRAINT base_state_known CHECK (state IN ('open', 'turning', 'closed')),
@@ -45,6 +46,9 @@ CREATE TABLE lastro.base (
 );
 COMMENT ON COLUMN lastro.base.amount IS
 'Consolidated minor units. direct: the balance; hot: without the tail; summed: carried over from retired partitions.';
+
+COMMENT ON COLUMN lastro.base.turns IS
+'How often the account was turned: whoever waited through one turning must not end another.';
 
 CREATE SEQUENCE lastro.transfer_id AS bigint;
 

@@ -89,7 +89,8 @@ SELECT
     account.currency,
     base.keeping,
     base.state,
-    base.floor
+    base.floor,
+    base.turns
 FROM lastro.account AS account
 INNER JOIN lastro.base AS base ON account.id = base.account_id
 WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text

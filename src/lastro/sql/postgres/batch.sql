@@ -36,7 +36,24 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS named
 LEFT JOIN LATERAL (
-    SELECT kept.*
+    SELECT
+        kept.id,
+        kept.debit_id,
+        kept.credit_id,
+        kept.amount,
+        kept.debit_before,
+        kept.debit_after,
+        kept.credit_before,
+        kept.credit_after,
+        kept.occurred_at,
+        kept.recorded_at,
+        kept.key,
+        kept.kind,
+        kept.cause,
+        kept.reverses,
+        kept.source,
+        kept.actor,
+        kept.metadata
     FROM lastro.transfer AS kept
     WHERE kept.debit_id = named.debit_id AND kept.id = named.transfer_id
     LIMIT 1
@@ -113,10 +130,10 @@ FROM unnest(
 -- locks: none that isn't held already   returns: nothing
 UPDATE lastro.base
 SET
-    amount = base.amount + changed.amount,
+    amount = (base.amount + changed.amount)::bigint,
     payments = base.payments + changed.payments,
     changed_at = %(recorded_at)s::timestamptz
 FROM unnest(
-    %(account_ids)s::bigint[], %(amounts)s::bigint[], %(payments)s::bigint[]
+    %(account_ids)s::bigint[], %(amounts)s::numeric[], %(payments)s::bigint[]
 ) AS changed (account_id, amount, payments)
 WHERE base.account_id = changed.account_id;

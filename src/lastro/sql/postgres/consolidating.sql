@@ -56,12 +56,12 @@ WITH taken AS (
 batch AS MATERIALIZED (
     SELECT
         count(*) AS rows_taken,
-        coalesce(sum(taken.amount), 0)::bigint AS amount
+        coalesce(sum(taken.amount), 0) AS amount
     FROM taken
 )
 
 UPDATE lastro.base
-SET amount = base.amount + batch.amount, changed_at = coalesce(%(now)s::timestamptz, now())
+SET amount = (base.amount + batch.amount)::bigint, changed_at = coalesce(%(now)s::timestamptz, now())
 FROM batch
 WHERE base.account_id = %(account_id)s::bigint AND batch.rows_taken > 0
 RETURNING batch.rows_taken;

@@ -147,12 +147,12 @@ tailed AS (
 updated AS (
     UPDATE lastro.base
     SET
-        amount = base.amount + changed.amount,
+        amount = (base.amount + changed.amount)::bigint,
         payments = base.payments + changed.payments,
         changed_at = coalesce(%(now)s::timestamptz, now())
     FROM written
     CROSS JOIN unnest(
-        %(based_ids)s::bigint[], %(based_amounts)s::bigint[], %(payments)s::bigint[]
+        %(based_ids)s::bigint[], %(based_amounts)s::numeric[], %(payments)s::bigint[]
     ) AS changed (account_id, amount, payments)
     WHERE base.account_id = changed.account_id AND written.ids IS NOT NULL
 )

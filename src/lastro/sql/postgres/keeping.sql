@@ -29,10 +29,11 @@ WHERE prepared.database = current_database();
 
 -- name: turn
 -- From now on whoever posts to this account locks its base row first.
--- locks: none that isn't held already   returns: nothing
+-- locks: none that isn't held already   returns: 1 row: which turning this is
 UPDATE lastro.base
-SET state = 'turning', changed_at = coalesce(%(now)s::timestamptz, now())
-WHERE account_id = %(account_id)s::bigint;
+SET state = 'turning', turns = turns + 1, changed_at = coalesce(%(now)s::timestamptz, now())
+WHERE account_id = %(account_id)s::bigint
+RETURNING turns;
 
 -- name: turn_back
 -- Post to this account as before.

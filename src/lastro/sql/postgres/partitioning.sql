@@ -11,8 +11,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('lastro keeps partitions of ' || '
 -- locks: none   returns: 1 row a partition; the default one is left out
 SELECT
     partition.relname AS name,
-    (regexp_match(pg_get_expr(partition.relpartbound, partition.oid), 'FROM \(''?(-?\d+)'))[1]::bigint AS from_id,
-    (regexp_match(pg_get_expr(partition.relpartbound, partition.oid), 'TO \(''?(-?\d+)'))[1]::bigint AS to_id,
+    (regexp_match(pg_get_expr(partition.relpartbound, partition.oid), 'FROM [(]''?(-?[0-9]+)'))[1]::bigint AS from_id,
+    (regexp_match(pg_get_expr(partition.relpartbound, partition.oid), 'TO [(]''?(-?[0-9]+)'))[1]::bigint AS to_id,
     greatest(partition.reltuples, 0)::bigint AS transfers_about
 FROM pg_inherits AS link
 INNER JOIN pg_class AS partition ON link.inhrelid = partition.oid
@@ -20,10 +20,11 @@ WHERE link.inhparent = 'lastro.transfer'::regclass AND pg_get_expr(partition.rel
 ORDER BY 2;
 
 -- name: reached
--- How far the ids have come, and the highest one that had to go to the default partition.
+-- How far the ids have come, and the lowest and highest that had to go to the default partition.
 -- locks: none   returns: 1 row
 SELECT
     sequence.last_value AS last_id,
+    (SELECT min(stray.id) FROM lastro.transfer_default AS stray) AS first_stray_id,
     (SELECT max(stray.id) FROM lastro.transfer_default AS stray) AS stray_id
 FROM lastro.transfer_id AS sequence;
 
@@ -53,6 +54,11 @@ SELECT
          FOR EACH STATEMENT EXECUTE FUNCTION lastro.refuse_change();',
         'transfer_p' || %(from_id)s::bigint, %(from_id)s::bigint, %(to_id)s::bigint
     ) AS script;
+
+-- name: compose_close
+-- The statement that waits for whoever is still writing to a partition, and lets nobody write to it any more.
+-- locks: none   returns: 1 row; what it composes takes SHARE on the partition
+SELECT format('LOCK TABLE lastro.%%I IN SHARE MODE;', %(name)s::text) AS script;
 
 -- name: carry_over
 -- Add what a partition holds of accounts kept summed to their base amounts, before it leaves the history.

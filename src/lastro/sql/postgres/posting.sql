@@ -21,6 +21,7 @@ WITH named AS (
     WHERE
         c.account_id = %(credit_id)s::bigint AND c.keeping = 'hot' AND c.state = 'open'
         AND c.amount <= %(unlocked_base_max)s::bigint
+        AND EXISTS (SELECT FROM lastro.base AS world WHERE world.account_id = %(debit_id)s::bigint)
         AND CASE set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true)
             WHEN '0' THEN set_config('lock_timeout', %(lock_timeout)s::text, true) ELSE 'kept'
         END IS NOT NULL

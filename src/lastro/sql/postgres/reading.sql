@@ -12,22 +12,24 @@ FROM lastro.balance AS balance
 WHERE balance.account = %(name)s::text AND balance.currency = %(currency)s::text;
 
 -- name: balance_at
--- What was posted on one account by everything recorded up to a moment.
+-- What was posted on one account by everything recorded up to a moment: what is posted now, less what came after; so
+-- partitions that were retired before that moment don't matter.
 -- locks: none   returns: 0 or 1 row
 SELECT
-    account.name AS account,
-    account.currency,
-    coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE transfer.credit_id = account.id AND transfer.recorded_at <= %(at)s::timestamptz
-    ), 0)
+    balance.account,
+    balance.currency,
+    balance.posted
     - coalesce((
         SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE transfer.debit_id = account.id AND transfer.recorded_at <= %(at)s::timestamptz
+        WHERE transfer.credit_id = balance.account_id AND transfer.recorded_at > %(at)s::timestamptz
+    ), 0)
+    + coalesce((
+        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
+        WHERE transfer.debit_id = balance.account_id AND transfer.recorded_at > %(at)s::timestamptz
     ), 0) AS posted,
     0 AS held
-FROM lastro.account AS account
-WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text;
+FROM lastro.balance AS balance
+WHERE balance.account = %(name)s::text AND balance.currency = %(currency)s::text;
 
 -- name: entries
 -- A page of one account's entries in the order of their transfers' ids, by the two history indexes. The account is

@@ -10,6 +10,7 @@ WITH locked AS MATERIALIZED (
     WHERE
         base.account_id = %(credit_id)s::bigint AND base.keeping = 'direct' AND base.state = 'open'
         AND base.amount <= %(balance_max)s::bigint - %(amount)s::bigint
+        AND EXISTS (SELECT FROM lastro.base AS world WHERE world.account_id = %(debit_id)s::bigint)
         AND CASE
             WHEN coalesce(current_setting('lastro_posting.callers_lock_timeout', true), '') <> '' THEN 'bounded already'
             WHEN set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true) = '0'
@@ -85,6 +86,7 @@ WITH locked AS MATERIALIZED (
         base.account_id = %(debit_id)s::bigint AND base.keeping = 'direct' AND base.state = 'open'
         AND base.amount >= %(balance_min)s::bigint + %(amount)s::bigint
         AND (base.floor IS NULL OR base.amount::numeric - base.held - %(amount)s::bigint >= base.floor)
+        AND EXISTS (SELECT FROM lastro.base AS world WHERE world.account_id = %(credit_id)s::bigint)
         AND CASE
             WHEN coalesce(current_setting('lastro_posting.callers_lock_timeout', true), '') <> '' THEN 'bounded already'
             WHEN set_config('lastro_posting.callers_lock_timeout', current_setting('lock_timeout'), true) = '0'
