@@ -88,6 +88,8 @@ def forget_the_tail(ledger: Ledger, name: str) -> None:
     statements = dict(engine.statements)  # type: ignore[attr-defined]
     statements["locked.weigh_sides"] = Statement(
         "locked.weigh_sides",
-        f"SELECT account_id, amount AS posted, held FROM {name}.base WHERE account_id = ANY(%(account_ids)s::bigint[])",
+        (
+            f"SELECT account_id, amount AS posted, held FROM {name}.base WHERE account_id = ANY(%(account_ids)s::bigint[])",
+        ),
     )
     engine.statements = statements  # type: ignore[attr-defined]
