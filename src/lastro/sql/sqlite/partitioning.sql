@@ -1,0 +1,36 @@
+-- The partitions of the history: SQLite has none.
+
+-- name: lock
+-- Let one partition keeper at a time through.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+
+-- name: list
+-- The partitions with bounds, in order.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+
+-- name: reached
+-- How far the ids have come.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+
+-- name: compose_add
+-- The statements that add an empty partition.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+
+-- name: compose_adopt
+-- The statements that turn what strayed into a partition.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+
+-- name: carry_over
+-- Add what a partition holds of summed accounts to their base amounts.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+
+-- name: compose_retire
+-- The statement that takes a partition out of the history.
+-- locks: none   returns: nothing
+-- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
