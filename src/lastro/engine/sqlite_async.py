@@ -153,10 +153,10 @@ async def _follow(course: HeldCourse[T], cursor: _Here | _Aiosqlite) -> T:
     try:
         going = next(course)
         while True:
-            found: Answer | None
+            found: Answer | None = None
             try:
                 if isinstance(going, Pause):
-                    found = await asyncio.sleep(going.s)
+                    await asyncio.sleep(going.s)
                 else:
                     found = await cursor.answer(going)
             except BaseException as error:  # noqa: BLE001 - it goes on in the course, which undoes what was written

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from lastro.engine.settings import EngineSettings
 from lastro.engine.sqlalchemy_handles import comes_from_sqlalchemy, driver_connection_of, unknown, wrong_driver
-from lastro.engine.sqlite_cursor import DIALECT, Call, Statements, answer, calls_of, statements_of
+from lastro.engine.sqlite_cursor import DIALECT, Answer, Call, Statements, answer, calls_of, statements_of
 from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_turns import Patience
 from lastro.engine.sqlite_values import microseconds
@@ -83,8 +83,12 @@ def _follow(course: HeldCourse[T], cursor: sqlite3.Cursor) -> T:
     try:
         going = next(course)
         while True:
+            found: Answer | None = None
             try:
-                found = sleep(going.s) if isinstance(going, Pause) else answer(cursor, going)
+                if isinstance(going, Pause):
+                    sleep(going.s)
+                else:
+                    found = answer(cursor, going)
             except BaseException as error:  # noqa: BLE001 - it goes on in the course, which undoes what was written
                 going = course.throw(error)
             else:
@@ -187,5 +191,3 @@ def check_in_transaction(*, begun: bool, begins_itself: bool) -> None:
             "this connection is in autocommit mode and no transaction is open, so each statement would stand alone; "
             'open one first: connection.execute("BEGIN IMMEDIATE")'
         )
-
-

@@ -57,5 +57,16 @@ def foundation(dialect: str, ledger: str) -> str:
     """
     Return the script that makes room for a ledger and its table of migrations; it may run twice.
     """
-    text = files("lastro.schema").joinpath(dialect, "foundation.sql").read_text(encoding="utf-8")
+    return _beside_the_migrations(dialect, "foundation.sql", ledger)
+
+
+def removal(dialect: str, ledger: str) -> str:
+    """
+    Return the script that takes a throw-away ledger out of its database again.
+    """
+    return _beside_the_migrations(dialect, "removal.sql", ledger)
+
+
+def _beside_the_migrations(dialect: str, name: str, ledger: str) -> str:
+    text = files("lastro.schema").joinpath(dialect, name).read_text(encoding="utf-8")
     return for_ledger(text, ledger, dialect=dialect)

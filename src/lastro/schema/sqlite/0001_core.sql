@@ -17,7 +17,7 @@ CREATE TABLE lastro_account (
     CONSTRAINT account_name_length CHECK (length(name) BETWEEN 1 AND 340),
     CONSTRAINT account_currency_length CHECK (length(currency) BETWEEN 1 AND 32),
     CONSTRAINT account_closed_after_opened CHECK (closed_at >= opened_at),
-    CONSTRAINT account_metadata_is_json CHECK (json_valid(metadata))
+    CONSTRAINT account_metadata_is_json CHECK (metadata IS NULL OR json_valid(metadata))
 ) STRICT;
 
 -- The one row of an account that changes: its terms (keeping, state, floor) and its consolidated amount.
@@ -69,7 +69,7 @@ CREATE TABLE lastro_transfer (
         coalesce(length(cause), 1) <= 255 AND coalesce(length(reverses), 1) <= 400
         AND coalesce(length(source), 1) <= 255 AND coalesce(length(actor), 1) <= 255
     ),
-    CONSTRAINT transfer_metadata_is_json CHECK (json_valid(metadata))
+    CONSTRAINT transfer_metadata_is_json CHECK (metadata IS NULL OR json_valid(metadata))
 ) STRICT;
 CREATE INDEX lastro_transfer_debit ON lastro_transfer (debit_id);
 CREATE INDEX lastro_transfer_credit ON lastro_transfer (credit_id);
