@@ -111,12 +111,10 @@ def raw(store: str, store_url: str, ledger_name: str) -> Iterator[Raw]:
 
 
 @pytest.fixture
-def caller(
-    request: pytest.FixtureRequest, store: str, store_url: str, ledger_name: str, loop: Loop, raw: Raw
-) -> Iterator[Caller]:
+def caller(request: pytest.FixtureRequest, store_url: str, ledger_name: str, loop: Loop, raw: Raw) -> Iterator[Caller]:
     """An application that holds a transaction, one of each kind that `within` takes on the store."""
     raw("CREATE TABLE {s}.orders (id integer PRIMARY KEY)")
-    settle = settled if request.param in BLOCKING_CALLERS[store] else loop.settle
+    settle = settled if request.param in BLOCKING_CALLERS[raw.store] else loop.settle
     caller = Caller(request.param, store_url, ledger_name, settle)
     yield caller
     caller.close()

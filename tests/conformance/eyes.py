@@ -13,6 +13,8 @@ import psycopg
 class Raw(ABC):
     """Statements on the tables themselves: `{s}.` stands before the name of each."""
 
+    store: str
+
     def __init__(self, schema: str) -> None:
         self.schema = schema
 
@@ -56,6 +58,8 @@ class Raw(ABC):
 
 class PostgresRaw(Raw):
     """By psycopg."""
+
+    store = "postgres"
 
     def __init__(self, url: str, schema: str) -> None:
         super().__init__(schema)
@@ -102,6 +106,8 @@ class PostgresRaw(Raw):
 
 class SqliteRaw(Raw):
     """By the sqlite3 module."""
+
+    store = "sqlite"
 
     def __init__(self, path: str, schema: str) -> None:
         super().__init__(schema)

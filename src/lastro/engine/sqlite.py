@@ -9,7 +9,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from lastro.engine.drive import drive
@@ -21,7 +20,6 @@ from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_held import HeldSqlite
 from lastro.engine.sqlite_pool import Pool
 from lastro.engine.sqlite_turns import Patience, knock, queue_of
-from lastro.engine.sqlite_values import microseconds
 from lastro.errors import Fault, ServerUnavailable
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Rows, Step
 
@@ -123,8 +121,7 @@ class _OwnTransaction:
 
     def begin(self, how: str) -> None:
         knock(lambda: self._cursor.execute(how), self._patience)
-        # The moment of the transaction is taken under its lock, so that moments are in the order of the commits.
-        self._now = microseconds(datetime.now(UTC))
+        ((self._now,),) = self._cursor.execute(self._statements["session.moment"].text).fetchall()
 
     def execute(self, step: Step) -> Rows:
         if step is TOGETHER:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator
-from datetime import UTC, datetime
 from time import sleep
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -15,7 +14,6 @@ from lastro.engine.sqlalchemy_handles import comes_from_sqlalchemy, driver_conne
 from lastro.engine.sqlite_cursor import DIALECT, Answer, Call, Statements, answer, calls_of, statements_of
 from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_turns import Patience
-from lastro.engine.sqlite_values import microseconds
 from lastro.errors import NotInTransaction
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Row, Rows
 from lastro.sql.catalogue import Statement
@@ -106,11 +104,13 @@ def held_course(
     the plan in a savepoint of its own, so that a step of several statements is done or undone as one.
     """
     writes = effect is not Effect.READ
+    now = 0
     if writes:
         yield from _take_lock(statements["session.write_lock"], lock_timeout_ms, begun=begun)
+        ((now,),) = (yield Call(statements["session.moment"].text, {})).rows
         yield Call(SAVEPOINT, {})
     try:
-        result = yield from _steps(plan, statements, microseconds(datetime.now(UTC)))
+        result = yield from _steps(plan, statements, now)
     except BaseException as error:
         if writes and not isinstance(error, GeneratorExit):
             yield from _undo()

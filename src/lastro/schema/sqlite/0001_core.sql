@@ -7,12 +7,12 @@
 -- Text compares bytewise (BINARY, the default). Moments are whole microseconds since 1970 in UTC; the views show text.
 
 CREATE TABLE lastro_account (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    currency TEXT NOT NULL,
-    opened_at INTEGER NOT NULL,
-    closed_at INTEGER,
-    metadata TEXT,
+    id integer PRIMARY KEY,
+    name text NOT NULL,
+    currency text NOT NULL,
+    opened_at integer NOT NULL,
+    closed_at integer,
+    metadata text,
     CONSTRAINT account_name_and_currency_once UNIQUE (name, currency),
     CONSTRAINT account_name_length CHECK (length(name) BETWEEN 1 AND 340),
     CONSTRAINT account_currency_length CHECK (length(currency) BETWEEN 1 AND 32),
@@ -22,14 +22,14 @@ CREATE TABLE lastro_account (
 
 -- The one row of an account that changes: its terms (keeping, state, floor) and its consolidated amount.
 CREATE TABLE lastro_base (
-    account_id INTEGER PRIMARY KEY,
-    keeping TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'open',
-    floor INTEGER,
-    amount INTEGER NOT NULL DEFAULT 0,
-    held INTEGER NOT NULL DEFAULT 0,
-    payments INTEGER NOT NULL DEFAULT 0,
-    changed_at INTEGER NOT NULL,
+    account_id integer PRIMARY KEY,
+    keeping text NOT NULL,
+    state text NOT NULL DEFAULT 'open',
+    floor integer,
+    amount integer NOT NULL DEFAULT 0,
+    held integer NOT NULL DEFAULT 0,
+    payments integer NOT NULL DEFAULT 0,
+    changed_at integer NOT NULL,
     CONSTRAINT base_keeping_known CHECK (keeping IN ('direct', 'hot', 'summed')),
     CONSTRAINT base_state_known CHECK (state IN ('open', 'turning', 'closed')),
     CONSTRAINT base_held_not_negative CHECK (held >= 0),
@@ -39,23 +39,23 @@ CREATE TABLE lastro_base (
 -- History. One table, for SQLite has no partitions, and so its key can be unique right here, where PostgreSQL needs a
 -- table of keys. Ids are given out in the order of the commits, since one transaction writes at a time.
 CREATE TABLE lastro_transfer (
-    id INTEGER PRIMARY KEY,
-    debit_id INTEGER NOT NULL,
-    credit_id INTEGER NOT NULL,
-    amount INTEGER NOT NULL,
-    debit_before INTEGER,
-    debit_after INTEGER,
-    credit_before INTEGER,
-    credit_after INTEGER,
-    occurred_at INTEGER NOT NULL,
-    recorded_at INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    cause TEXT,
-    reverses TEXT,
-    source TEXT,
-    actor TEXT,
-    metadata TEXT,
+    id integer PRIMARY KEY,
+    debit_id integer NOT NULL,
+    credit_id integer NOT NULL,
+    amount integer NOT NULL,
+    debit_before integer,
+    debit_after integer,
+    credit_before integer,
+    credit_after integer,
+    occurred_at integer NOT NULL,
+    recorded_at integer NOT NULL,
+    key text NOT NULL,
+    kind text NOT NULL,
+    cause text,
+    reverses text,
+    source text,
+    actor text,
+    metadata text,
     CONSTRAINT transfer_key_once UNIQUE (key),
     CONSTRAINT transfer_amount_positive CHECK (amount > 0),
     CONSTRAINT transfer_between_two_accounts CHECK (debit_id <> credit_id),
@@ -77,20 +77,20 @@ CREATE INDEX lastro_transfer_cause ON lastro_transfer (cause) WHERE cause IS NOT
 
 -- Entries not yet in the base amount of their account, drained by the consolidator.
 CREATE TABLE lastro_tail (
-    account_id INTEGER NOT NULL,
-    transfer_id INTEGER NOT NULL,
-    amount INTEGER NOT NULL,
+    account_id integer NOT NULL,
+    transfer_id integer NOT NULL,
+    amount integer NOT NULL,
     CONSTRAINT tail_once PRIMARY KEY (account_id, transfer_id)
 ) STRICT, WITHOUT ROWID;
 
 -- What was reversed of a transfer, as a chain: each row starts where the one before it ended, so the key lets exactly
 -- one of two rivals reverse the same part, and the CHECK keeps the sum within the original.
 CREATE TABLE lastro_reversal (
-    original_id INTEGER NOT NULL,
-    already INTEGER NOT NULL,
-    amount INTEGER NOT NULL,
-    original_amount INTEGER NOT NULL,
-    transfer_id INTEGER NOT NULL,
+    original_id integer NOT NULL,
+    already integer NOT NULL,
+    amount integer NOT NULL,
+    original_amount integer NOT NULL,
+    transfer_id integer NOT NULL,
     CONSTRAINT reversal_part_once PRIMARY KEY (original_id, already),
     CONSTRAINT reversal_amount_positive CHECK (amount > 0),
     CONSTRAINT reversal_already_not_negative CHECK (already >= 0),
@@ -98,9 +98,9 @@ CREATE TABLE lastro_reversal (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lastro_counter (
-    name TEXT NOT NULL,
-    slice INTEGER NOT NULL,
-    value INTEGER NOT NULL,
+    name text NOT NULL,
+    slice integer NOT NULL,
+    value integer NOT NULL,
     CONSTRAINT counter_slice_once PRIMARY KEY (name, slice),
     CONSTRAINT counter_name_length CHECK (length(name) BETWEEN 1 AND 255)
 ) STRICT, WITHOUT ROWID;

@@ -3,9 +3,9 @@
 -- name: bump
 -- Add to a counter. A sum that leaves 64 bits comes out as a REAL, which the column's type refuses.
 -- locks: none that isn't held already   returns: nothing
-INSERT INTO lastro_counter AS counter (name, slice, value)
+INSERT INTO lastro_counter (name, slice, value)
 VALUES (%(name)s, 0, %(change)s)
-ON CONFLICT (name, slice) DO UPDATE SET value = counter.value + excluded.value;
+ON CONFLICT (name, slice) DO UPDATE SET value = lastro_counter.value + excluded.value;
 
 -- name: count
 -- A counter's value in two halves of 32 bits, as the sum of slices may leave 64.

@@ -40,7 +40,8 @@ WHERE account_id = %(account_id)s;
 -- name: has_tail
 -- Whether anything of an account is still to be folded in.
 -- locks: none   returns: 1 row
-SELECT EXISTS (SELECT 1 FROM lastro_tail AS tail WHERE tail.account_id = %(account_id)s) AS found;
+SELECT count(*) > 0 AS found
+FROM (SELECT 1 AS one FROM lastro_tail AS tail WHERE tail.account_id = %(account_id)s LIMIT 1) AS first_row;
 
 -- name: summed_history
 -- What the history sums to for an account, in two halves put together.

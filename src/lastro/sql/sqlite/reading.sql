@@ -47,16 +47,18 @@ WITH holder AS MATERIALIZED (
 
 debit_page AS MATERIALIZED (
     SELECT transfer.id
-    FROM lastro_transfer AS transfer
-    WHERE transfer.debit_id = (SELECT holder.id FROM holder) AND transfer.id > %(after)s
+    FROM holder
+    CROSS JOIN lastro_transfer AS transfer
+    WHERE transfer.debit_id = holder.id AND transfer.id > %(after)s
     ORDER BY transfer.id
     LIMIT %(rows_max)s
 ),
 
 credit_page AS MATERIALIZED (
     SELECT transfer.id
-    FROM lastro_transfer AS transfer
-    WHERE transfer.credit_id = (SELECT holder.id FROM holder) AND transfer.id > %(after)s
+    FROM holder
+    CROSS JOIN lastro_transfer AS transfer
+    WHERE transfer.credit_id = holder.id AND transfer.id > %(after)s
     ORDER BY transfer.id
     LIMIT %(rows_max)s
 ),
