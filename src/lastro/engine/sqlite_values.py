@@ -38,7 +38,7 @@ def adapted(params: Mapping[str, Any], now: int) -> dict[str, Any]:
 def _adapted(value: Any) -> Any:
     if isinstance(value, datetime):
         return microseconds(value)
-    return json.dumps(value, ensure_ascii=False) if type(value) is list else value
+    return json.dumps(value, ensure_ascii=False, default=microseconds) if type(value) is list else value
 
 
 def copied(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
