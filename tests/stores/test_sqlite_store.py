@@ -14,6 +14,7 @@ import pytest
 import lastro
 from lastro import Ledger
 from lastro.testing import assert_balanced, temporary_ledger
+from lastro.workers.roster import workers_for
 
 LOWEST = -(2**63)
 REPLACE_BY_KEY = """
@@ -127,6 +128,23 @@ def test_partitions_are_refused(ledger: Ledger) -> None:
         with pytest.raises(lastro.InvalidInput, match=r"one table.*needs PostgreSQL"):
             call()
     assert ledger.migrate() == []
+
+
+def test_nobody_works_at_what_the_store_lacks(ledger: Ledger, path: Path) -> None:
+    """Without being named the partition keeper isn't among the workers; who names it is told by the store."""
+    ledger.post(**wanted())
+
+    def open_ledger() -> Ledger:
+        return lastro.connect(f"sqlite:///{path}")
+
+    (consolidator,) = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
+    assert consolidator.name == "consolidator"
+    consolidator.run_once()
+    (keeper,) = workers_for(["partitions"], open_ledger=open_ledger, stopping=lambda: False)
+    with pytest.raises(lastro.InvalidInput, match="needs PostgreSQL"):
+        keeper.run_once()
+    for worker in (consolidator, keeper):
+        worker.close()
 
 
 @pytest.mark.req("0.6")

@@ -44,6 +44,8 @@ class SqliteEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self._address = address_of(settings.url)
+        # One file, one queue, by whatever links it is reached.
+        self._file = self._address.path.resolve()
         self._pool: Pool | None = None
         self._process = 0
         self.statements: Statements = statements_of(settings.ledger)
@@ -59,6 +61,8 @@ class SqliteEngine:
             try:
                 return self._run_once(make(), effect, abandoned)
             except Fault as fault:
+                if abandoned():
+                    raise
                 time.sleep(tries.pause_s(fault))
 
     def held(self, connection: object) -> HeldSqlite:
@@ -78,7 +82,7 @@ class SqliteEngine:
     def _run_once(self, plan: Plan[T], effect: Effect, abandoned: Callable[[], bool]) -> T:
         patience = Patience(self._settings.lock_timeout_ms)
         reads = effect is Effect.READ
-        turn = nullcontext() if reads else queue_of(self._address.path.resolve()).turn(patience)
+        turn = nullcontext() if reads else queue_of(self._file).turn(patience)
         with turn:
             transaction: _OwnTransaction | None = None
             try:

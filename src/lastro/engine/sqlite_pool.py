@@ -35,7 +35,7 @@ class Pool:
         if not self._room.acquire(timeout=POOL_TIMEOUT_S):
             raise ConnectionLost(f"no database connection could be had within {POOL_TIMEOUT_S} s")
         try:
-            connection = self._idle.pop() if self._idle else self._open()
+            connection = self._taken() or self._open()
             try:
                 yield connection
             finally:
@@ -48,8 +48,15 @@ class Pool:
 
     def close(self) -> None:
         """Close what isn't lent."""
-        while self._idle:
-            self._idle.pop().close()
+        while connection := self._taken():
+            connection.close()
+
+    def _taken(self) -> sqlite3.Connection | None:
+        # Another thread may take the last one between a look and a pop.
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _open(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < SQLITE_MIN:
