@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from lastro.schema.migrations import removal
 from lastro.sql.catalogue import catalogue, for_ledger, texts_of
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "sqlite"])
+def test_taking_a_ledger_out_names_no_other(dialect: str) -> None:
+    """The script that drops a throw-away ledger never speaks of the one that is called by default."""
+    script = removal(dialect, "temporary_1")
+    assert "temporary_1" in script
+    code = [line for line in script.splitlines() if not line.startswith("--")]
+    assert "lastro" not in "\n".join(code)
 
 
 def test_a_step_of_several_statements_is_split_at_its_semicolons() -> None:

@@ -19,7 +19,7 @@ _REFUSED = re.compile(r"^-- refused: (?P<why>.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 # A semicolon inside a string ends nothing: partitions are composed of texts that hold some.
 _STRING_OR_END = re.compile(r"'(?:[^']|'')*'|;")
-_IN_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;)")
+_IN_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;| CASCADE)")
 _PREFIXED = re.compile(rf"\b{LEDGER}_(?=[a-z])")
 
 
