@@ -11,6 +11,7 @@ from psycopg.pq import PipelineStatus, TransactionStatus
 
 from lastro.engine.sqlalchemy_handles import (
     async_driver_connection_of,
+    can_commit,
     comes_from_sqlalchemy,
     driver_connection_of,
     unknown,
@@ -52,8 +53,10 @@ def refuse_unholdable(handle: object) -> None:
     Raise for what can't be a caller's connection, as soon as it is handed over.
     """
     driver = isinstance(handle, psycopg.Connection | psycopg.AsyncConnection)
-    if not driver and not (_comes_from_sqlalchemy(handle) and hasattr(handle, "commit")):
-        raise _unknown(handle, "a psycopg Connection or AsyncConnection, or a SQLAlchemy Connection or Session (async too)")
+    if not driver and not can_commit(handle):
+        raise unknown(
+            handle, "a psycopg Connection or AsyncConnection, or a SQLAlchemy Connection or Session (async too)"
+        )
 
 
 def check_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:

@@ -16,6 +16,13 @@ def comes_from_sqlalchemy(handle: object) -> bool:
     return any(kind.__module__.startswith("sqlalchemy.") for kind in type(handle).__mro__)
 
 
+def can_commit(handle: object) -> bool:
+    """
+    Say whether *handle* is one of SQLAlchemy's that hold a transaction, awaited or not: an engine isn't.
+    """
+    return comes_from_sqlalchemy(handle) and hasattr(handle, "commit")
+
+
 def driver_connection_of(handle: object) -> object:
     """
     Return the driver's connection behind a SQLAlchemy Connection or Session, with its transaction begun.

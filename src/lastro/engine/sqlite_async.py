@@ -15,7 +15,15 @@ from lastro.engine.sqlalchemy_handles import async_driver_connection_of, comes_f
 from lastro.engine.sqlite import SqliteEngine
 from lastro.engine.sqlite_cursor import DIALECT, Answer, Call, Statements, answer, statements_of
 from lastro.engine.sqlite_errors import translated
-from lastro.engine.sqlite_held import HeldCourse, Pause, begins_itself, check_in_transaction, held_course
+from lastro.engine.sqlite_held import (
+    HeldCourse,
+    Pause,
+    begins_itself,
+    check_in_transaction,
+    held_course,
+    is_aiosqlite,
+    refuse_unholdable,
+)
 from lastro.plans.plan import Effect, MakePlan
 
 T = TypeVar("T")
@@ -92,6 +100,7 @@ class AsyncHeldSqlite:
     dialect = DIALECT
 
     def __init__(self, handle: object, settings: EngineSettings) -> None:
+        refuse_unholdable(handle)
         self._handle = handle
         self._settings = settings
         self.statements: Statements = statements_of(settings.ledger)
@@ -172,17 +181,13 @@ async def async_connection_of(handle: object) -> Any:
     """
     Return the connection with the caller's transaction, from asyncio: sqlite3's own, or aiosqlite's.
     """
-    if isinstance(handle, sqlite3.Connection) or _is_aiosqlite(handle):
+    if isinstance(handle, sqlite3.Connection) or is_aiosqlite(handle):
         return handle
     if comes_from_sqlalchemy(handle):
         driver = await async_driver_connection_of(handle)
-        if _is_aiosqlite(driver):
+        if is_aiosqlite(driver):
             return driver
         raise wrong_driver(driver, "sqlite+aiosqlite://")
     raise unknown(
         handle, "sqlite3.Connection, an aiosqlite Connection, a SQLAlchemy AsyncConnection or an AsyncSession"
     )
-
-
-def _is_aiosqlite(handle: object) -> bool:
-    return type(handle).__module__.partition(".")[0] == "aiosqlite" and hasattr(handle, "in_transaction")

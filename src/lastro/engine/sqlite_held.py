@@ -10,7 +10,13 @@ from time import sleep
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from lastro.engine.settings import EngineSettings
-from lastro.engine.sqlalchemy_handles import comes_from_sqlalchemy, driver_connection_of, unknown, wrong_driver
+from lastro.engine.sqlalchemy_handles import (
+    can_commit,
+    comes_from_sqlalchemy,
+    driver_connection_of,
+    unknown,
+    wrong_driver,
+)
 from lastro.engine.sqlite_cursor import DIALECT, Answer, Call, Statements, answer, calls_of, statements_of
 from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_turns import Patience
@@ -46,6 +52,7 @@ class HeldSqlite:
     dialect = DIALECT
 
     def __init__(self, handle: object, settings: EngineSettings) -> None:
+        refuse_unholdable(handle)
         self._handle = handle
         self._settings = settings
         self.statements: Statements = statements_of(settings.ledger)
@@ -172,6 +179,22 @@ def connection_of(handle: object) -> sqlite3.Connection:
             return driver
         raise wrong_driver(driver, "sqlite://")
     raise unknown(handle, "sqlite3.Connection, a SQLAlchemy Connection or a Session")
+
+
+def refuse_unholdable(handle: object) -> None:
+    """
+    Raise for what can't be a caller's connection, as soon as it is handed over.
+    """
+    driver = isinstance(handle, sqlite3.Connection) or is_aiosqlite(handle)
+    if not driver and not can_commit(handle):
+        raise unknown(handle, "a sqlite3 or aiosqlite Connection, or a SQLAlchemy Connection or Session (async too)")
+
+
+def is_aiosqlite(handle: object) -> bool:
+    """
+    Say whether *handle* is a connection of aiosqlite, without importing it.
+    """
+    return type(handle).__module__.partition(".")[0] == "aiosqlite" and hasattr(handle, "in_transaction")
 
 
 def begins_itself(connection: sqlite3.Connection) -> bool:
