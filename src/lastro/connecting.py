@@ -22,15 +22,18 @@ def connect(
     clock: Clock | None = None,
 ) -> Ledger:
     """
-    Return the ledger in the database at `url`: postgresql://… or embedded:///path (a PostgreSQL 18 from a wheel).
+    Return the ledger in the database at `url`: postgresql://…, embedded:///path (a PostgreSQL 18 from a wheel), or
+    sqlite:///relative.db, sqlite:////absolute.db.
 
-    Connects when it is first used. `ledger` is the schema its tables live in, so that one database holds many.
+    Connects when it is first used. `ledger` is the schema its tables live in (on SQLite the prefix of
+    their names), so that one database holds many.
     `pool_max` connections at most; a wait for a lock ends after `lock_timeout_ms`. `prepared=False` sends no named
     prepared statements, for poolers that lose them (PgBouncer before 1.21 in transaction mode). `clock` sets the
     moment of recording, for tests. Raises InvalidInput for a URL that it can't serve.
     """
-    settings = EngineSettings(url, ledger_name(ledger), positive(pool_max, "pool_max"), prepared)
-    return Ledger(open_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock))
+    operations = Operations(ledger_name(ledger), lock_timeout_ms=lock_timeout_ms, clock=clock)
+    settings = EngineSettings(url, ledger, positive(pool_max, "pool_max"), prepared, lock_timeout_ms)
+    return Ledger(open_engine(settings), operations)
 
 
 async def connect_async(
@@ -45,5 +48,6 @@ async def connect_async(
     """
     Return the ledger in the database at `url` for asyncio; the arguments are those of `connect`.
     """
-    settings = EngineSettings(url, ledger_name(ledger), positive(pool_max, "pool_max"), prepared)
-    return AsyncLedger(open_async_engine(settings), Operations(ledger, lock_timeout_ms=lock_timeout_ms, clock=clock))
+    operations = Operations(ledger_name(ledger), lock_timeout_ms=lock_timeout_ms, clock=clock)
+    settings = EngineSettings(url, ledger, positive(pool_max, "pool_max"), prepared, lock_timeout_ms)
+    return AsyncLedger(open_async_engine(settings), operations)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import aiosqlite
 import psycopg
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
@@ -14,6 +16,7 @@ from sqlalchemy.orm import Session
 
 import lastro
 from lastro.ledger import AsyncHeldLedger, HeldLedger
+from tests.conformance.eyes import in_store
 
 Settle = Callable[[Any], Any]
 
@@ -57,25 +60,28 @@ class Caller:
     """
     An application's own transaction: what it holds (`handle`), and what it does with it besides posting.
 
-    Every kind works in a table of its own, `orders (id int)`, in the ledger's schema.
+    Every kind works in a table of its own, `orders (id int)`, beside the ledger's.
     """
 
     def __init__(self, kind: str, url: str, schema: str, settle: Settle) -> None:
         self.kind, self._url, self._schema, self._settle = kind, url, schema, settle
+        self._store = "sqlite" if url.startswith("sqlite:") else "postgres"
+        self._drivers_own = not kind.startswith("SQLAlchemy")
         self._engine: Engine | AsyncEngine | None = None
         self.handle: Any = self._open()
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run a statement in the caller's transaction and return its rows."""
-        if "psycopg" in self.kind:
-            cursor = self._settle(self.handle.execute(statement))
+        """Run a statement (`{s}.` stands before the ledger's names) in the caller's transaction and return its rows."""
+        spelt = in_store(statement, self._schema, self._store)
+        if self._drivers_own:
+            cursor = self._settle(self.handle.execute(spelt))
             return list(self._settle(cursor.fetchall())) if cursor.description else []
-        result = self._settle(self.handle.execute(text(statement)))
+        result = self._settle(self.handle.execute(text(spelt)))
         return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
 
     def order(self, number: int) -> None:
         """The application's own work."""
-        self.execute(f"INSERT INTO {self._schema}.orders VALUES ({number})")
+        self.execute(f"INSERT INTO {{s}}.orders VALUES ({number})")
 
     def commit(self) -> None:
         """Commit as the application would."""
@@ -87,7 +93,7 @@ class Caller:
 
     def in_savepoint(self, work: Callable[[], object], *, undo: bool) -> None:
         """Do some work inside a savepoint of the application's, kept or undone."""
-        if "psycopg" in self.kind:
+        if self._drivers_own:
             self.execute("SAVEPOINT mine")
             work()
             self.execute("ROLLBACK TO SAVEPOINT mine" if undo else "RELEASE SAVEPOINT mine")
@@ -105,17 +111,21 @@ class Caller:
             self._settle(self._engine.dispose())
 
     def _open(self) -> Any:
-        dialect_url = self._url.replace("postgresql://", "postgresql+psycopg://", 1)
         match self.kind:
             case "psycopg":
                 return psycopg.connect(self._url)
             case "async psycopg":
                 return self._settle(psycopg.AsyncConnection.connect(self._url))
+            case "sqlite3":
+                return sqlite3.connect(sqlite_path(self._url))
+            case "aiosqlite":
+                return self._settle(aiosqlite.connect(sqlite_path(self._url)))
             case "SQLAlchemy Connection" | "SQLAlchemy Session":
-                self._engine = create_engine(dialect_url)
+                self._engine = create_engine(self._url.replace("postgresql://", "postgresql+psycopg://", 1))
                 return self._engine.connect() if self.kind.endswith("Connection") else Session(self._engine)
             case "SQLAlchemy AsyncConnection" | "SQLAlchemy AsyncSession":
-                engine = create_async_engine(dialect_url)
+                url = self._url.replace("postgresql://", "postgresql+psycopg://", 1)
+                engine = create_async_engine(url.replace("sqlite://", "sqlite+aiosqlite://", 1))
                 self._engine = engine
                 if self.kind.endswith("Session"):
                     return AsyncSession(engine)
@@ -123,12 +133,23 @@ class Caller:
         raise AssertionError(self.kind)
 
 
+def sqlite_path(url: str) -> str:
+    """The file of a sqlite:////absolute URL."""
+    return url.removeprefix("sqlite:///")
+
+
 async def _connect(engine: AsyncEngine) -> Any:
     return await engine.connect()
 
 
-BLOCKING_CALLERS = ("psycopg", "SQLAlchemy Connection", "SQLAlchemy Session")
-AWAITING_CALLERS = ("async psycopg", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession")
+BLOCKING_CALLERS = {
+    "postgres": ("psycopg", "SQLAlchemy Connection", "SQLAlchemy Session"),
+    "sqlite": ("sqlite3", "SQLAlchemy Connection", "SQLAlchemy Session"),
+}
+AWAITING_CALLERS = {
+    "postgres": ("async psycopg", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession"),
+    "sqlite": ("aiosqlite", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession"),
+}
 
 
 def settled(value: Any) -> Any:

@@ -1,19 +1,20 @@
 """
 What every engine must do, written once: each test runs on each store in both styles.
 
-A later engine joins by one more entry in STORES and a fixture that gives its URL.
+A later engine joins by one more entry in STORES, in `store_url`, in EYES and among the callers of `adapters`. What only
+some stores can do, or only they need to be asked, is marked `stores("postgres")`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from pathlib import Path
+from typing import Any, cast
 
-import psycopg
 import pytest
 
 from lastro import Ledger
-from lastro.testing import assert_balanced
+from lastro.testing import assert_balanced, temporary_ledger
 from tests.conformance.adapters import (
     AWAITING_CALLERS,
     BLOCKING_CALLERS,
@@ -22,54 +23,49 @@ from tests.conformance.adapters import (
     Style,
     opened,
     settled,
+    sqlite_path,
 )
+from tests.conformance.eyes import PostgresRaw, Raw, SqliteRaw
 
-STORES = ("postgres",)
+__all__ = ["Raw"]
+
+STORES = ("postgres", "sqlite")
 STYLES = ("blocking", "awaiting")
+EYES: dict[str, Callable[[str, str], Raw]] = {
+    "postgres": PostgresRaw,
+    "sqlite": lambda url, schema: SqliteRaw(sqlite_path(url), schema),
+}
 
 
-class Raw(NamedTuple):
-    """A second pair of eyes on the ledger's tables, past the library: `{s}` stands for its schema."""
-
-    schema: str
-    connection: psycopg.Connection[Any]
-
-    def __call__(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
-        """Run a statement, commit it and return its rows."""
-        cursor = self.connection.execute(statement.replace("{s}", self.schema).encode(), params or None)
-        return list(cursor.fetchall()) if cursor.description else []
-
-    def one(self, statement: str, *params: object) -> Any:
-        """The one value that a statement returns."""
-        ((value,),) = self(statement, *params)
-        return value
-
-    def written(self) -> dict[str, int]:
-        """The number of rows of every table, to show that nothing was written."""
-        tables = [
-            name
-            for (name,) in self(
-                "SELECT relname FROM pg_class WHERE relnamespace = '{s}'::regnamespace AND relkind IN ('r', 'p') "
-                "AND NOT relispartition ORDER BY relname"
-            )
-        ]
-        counts = {name: self.one(f'SELECT count(*) FROM {{s}}."{name}"') for name in tables}
-        # A base row that was touched, or money that moved, is a write as well.
-        counts["base payments"] = self.one("SELECT coalesce(sum(payments), 0) FROM {s}.base")
-        counts["base amounts"] = self.one("SELECT coalesce(sum(abs(amount)), 0) FROM {s}.base")
-        return counts
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on every store that its mark allows, with every kind of caller that the store has."""
+    mark = metafunc.definition.get_closest_marker("stores")
+    stores = mark.args if mark else STORES
+    parametrized = [found.args[0] for found in metafunc.definition.iter_markers("parametrize")]
+    if "caller" in metafunc.fixturenames and "caller" not in parametrized:
+        pairs = [(store, kind) for store in stores for kind in (*BLOCKING_CALLERS[store], *AWAITING_CALLERS[store])]
+        metafunc.parametrize(("store", "caller"), pairs, indirect=True)
+    elif "store" in metafunc.fixturenames:
+        metafunc.parametrize("store", stores, indirect=True)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture
 def store(request: pytest.FixtureRequest) -> str:
     """The store under test."""
     return str(request.param)
 
 
 @pytest.fixture
-def store_url(store: str, request: pytest.FixtureRequest) -> str:
+def store_url(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The store's database."""
-    return str(request.getfixturevalue({"postgres": "server_url"}[store]))
+    return f"sqlite:///{tmp_path}/ledger.db" if store == "sqlite" else str(request.getfixturevalue("server_url"))
+
+
+@pytest.fixture
+def ledger(store_url: str) -> Iterator[Ledger]:
+    """A migrated ledger of this test's own, on the store under test."""
+    with temporary_ledger(store_url) as ledger:
+        yield ledger
 
 
 @pytest.fixture
@@ -107,28 +103,29 @@ def book(reopen: Callable[..., Ledger]) -> Ledger:
 
 
 @pytest.fixture
-def raw(store_url: str, ledger_name: str) -> Iterator[Raw]:
+def raw(store: str, store_url: str, ledger_name: str) -> Iterator[Raw]:
     """The tables themselves."""
-    with psycopg.connect(store_url, autocommit=True) as connection:
-        yield Raw(ledger_name, connection)
+    raw = EYES[store](store_url, ledger_name)
+    yield raw
+    raw.close()
 
 
-@pytest.fixture(params=[*BLOCKING_CALLERS, *AWAITING_CALLERS])
-def caller(request: pytest.FixtureRequest, server_url: str, ledger_name: str, loop: Loop, raw: Raw) -> Iterator[Caller]:
-    """An application that holds a transaction, one of each kind that `within` takes on PostgreSQL."""
+@pytest.fixture
+def caller(request: pytest.FixtureRequest, store_url: str, ledger_name: str, loop: Loop, raw: Raw) -> Iterator[Caller]:
+    """An application that holds a transaction, one of each kind that `within` takes on the store."""
     raw("CREATE TABLE {s}.orders (id integer PRIMARY KEY)")
-    settle = settled if request.param in BLOCKING_CALLERS else loop.settle
-    caller = Caller(request.param, server_url, ledger_name, settle)
+    settle = settled if request.param in BLOCKING_CALLERS[raw.store] else loop.settle
+    caller = Caller(request.param, store_url, ledger_name, settle)
     yield caller
     caller.close()
 
 
 @pytest.fixture
-def callers_book(caller: Caller, server_url: str, ledger_name: str, loop: Loop) -> Iterator[Ledger]:
+def callers_book(caller: Caller, store: str, store_url: str, ledger_name: str, loop: Loop) -> Iterator[Ledger]:
     """The test's ledger in the style that the caller needs."""
-    blocking = caller.kind in BLOCKING_CALLERS
+    blocking = caller.kind in BLOCKING_CALLERS[store]
     style = Style("blocking" if blocking else "awaiting", settled if blocking else loop.settle)
-    book = cast(Ledger, opened(server_url, ledger_name, style))
+    book = cast(Ledger, opened(store_url, ledger_name, style))
     yield book
     book.close()
 

@@ -354,7 +354,7 @@ def test_a_currency_in_another_case_is_no_second_currency(book: Ledger) -> None:
 @pytest.mark.parametrize("handle", [None, "postgresql://", 5])
 def test_what_is_no_connection_is_refused_when_it_is_handed_over(ledger: Ledger, handle: object) -> None:
     """within() says so itself, not the first call after it."""
-    with pytest.raises(lastro.InvalidInput, match=r"within\(\) takes a psycopg Connection"):
+    with pytest.raises(lastro.InvalidInput, match=r"within\(\) takes a .*Connection"):
         ledger.within(handle)
 
 

@@ -12,6 +12,8 @@ from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
 from tests.conformance.conftest import Raw
 
+pytestmark = pytest.mark.stores("postgres")
+
 KEEPINGS: tuple[Keeping, ...] = ("direct", "hot", "summed")
 SMALL = 10
 

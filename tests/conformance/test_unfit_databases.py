@@ -53,6 +53,7 @@ def test_a_ledger_that_is_missing(reopen: Callable[..., Ledger]) -> None:
             call()
 
 
+@pytest.mark.stores("postgres")
 def test_a_missing_ledger_leaves_the_transaction_usable(server_url: str, raw: Raw) -> None:
     """Inside the caller's transaction a missing ledger is a refusal as well: the caller's work is committed."""
     raw("CREATE TABLE {s}.orders (id integer)")
@@ -81,7 +82,7 @@ def test_a_ledger_that_is_older(reopen: Callable[..., Ledger], raw: Raw, monkeyp
 
 def test_a_newer_ledger_that_serves_this_code(reopen: Callable[..., Ledger], raw: Raw) -> None:
     """A ledger migrated by a later release works as long as that release says that this code is still served."""
-    raw("INSERT INTO {s}.migration VALUES (2, 'later', 1, 'c', now())")
+    raw("INSERT INTO {s}.migration SELECT 2, 'later', 1, 'c', applied_at FROM {s}.migration")
     book = reopen()
     book.open_account("a", "BRL")
     assert not book.post(**WANTED).replayed
@@ -90,7 +91,7 @@ def test_a_newer_ledger_that_serves_this_code(reopen: Callable[..., Ledger], raw
 
 def test_a_newer_ledger_that_does_not(reopen: Callable[..., Ledger], raw: Raw) -> None:
     """A ledger that this code is too old for is refused with what to do; nothing is written."""
-    raw("INSERT INTO {s}.migration VALUES (2, 'later', 2, 'c', now())")
+    raw("INSERT INTO {s}.migration SELECT 2, 'later', 2, 'c', applied_at FROM {s}.migration")
     before = raw.written()
     book = reopen()
     for call in every_call(book):
@@ -99,6 +100,7 @@ def test_a_newer_ledger_that_does_not(reopen: Callable[..., Ledger], raw: Raw) -
     assert raw.written() == before
 
 
+@pytest.mark.stores("postgres")
 def test_a_database_that_refuses_connections(reopen: Callable[..., Ledger]) -> None:
     """Nobody listens: ConnectionLost at once, nothing stored, and no password in any text of the error."""
     with socket.socket() as taken:
@@ -113,6 +115,7 @@ def test_a_database_that_refuses_connections(reopen: Callable[..., Ledger]) -> N
             assert_keeps_silent(caught.value, "s3cret-word")
 
 
+@pytest.mark.stores("postgres")
 def test_a_wrong_password(reopen: Callable[..., Ledger], server_url: str, raw: Raw) -> None:
     """A login that the server refuses is a typed error with the server's reason; no password in it, right or wrong."""
     role = f"guest_{raw.schema}"
@@ -131,6 +134,7 @@ def test_a_wrong_password(reopen: Callable[..., Ledger], server_url: str, raw: R
         raw(f"DROP ROLE {role}")
 
 
+@pytest.mark.stores("postgres")
 def test_a_database_that_is_not_there(reopen: Callable[..., Ledger], server_url: str) -> None:
     """A database of that name doesn't exist: a typed error that names it."""
     book = reopen(url=server_url.replace("/lastro", "/no_such_database", 1))
@@ -139,6 +143,7 @@ def test_a_database_that_is_not_there(reopen: Callable[..., Ledger], server_url:
     assert type(caught.value) is not lastro.LastroError
 
 
+@pytest.mark.stores("postgres")
 def test_a_server_that_takes_no_writes(reopen: Callable[..., Ledger], ledger_name: str, store_url: str) -> None:
     """On a read-only server reads work; each write is a fault that points to the primary, with nothing stored."""
     reopen().open_account("a", "BRL")
@@ -158,6 +163,7 @@ def test_a_server_that_takes_no_writes(reopen: Callable[..., Ledger], ledger_nam
     assert reopen().transfer("k") is None
 
 
+@pytest.mark.stores("postgres")
 def test_a_role_without_rights(reopen: Callable[..., Ledger], server_url: str, raw: Raw) -> None:
     """A role that may not write is refused by a typed error; what it may read it reads."""
     role = f"reader_{raw.schema}"

@@ -102,11 +102,12 @@ def test_a_refusal_leaves_the_transaction_usable(books: Ledger, caller: Caller, 
 
 
 @pytest.mark.req("2.6")
+@pytest.mark.stores("postgres")
 def test_a_duplicate_undoes_only_itself(books: Ledger, caller: Caller, raw: Raw) -> None:
     """A replay inside the caller's transaction keeps its writes and the row lock that it holds on its job."""
     first = books.post(**wanted(key="job:1:period:1")).transfer
     raw("INSERT INTO {s}.orders VALUES (1)")
-    caller.execute(f"SELECT id FROM {raw.schema}.orders WHERE id = 1 FOR UPDATE")
+    caller.execute("SELECT id FROM {s}.orders WHERE id = 1 FOR UPDATE")
     caller.order(2)
     held = books.within(caller.handle)
     assert held.post(**wanted(key="job:1:period:1")) == lastro.Posted(first, replayed=True)
@@ -153,6 +154,7 @@ def test_a_transaction_begun_by_the_posting_is_committed(books: Ledger, caller: 
     assert [entry.key for entry in books.entries("a", "BRL")] == ["k", "3"]
 
 
+@pytest.mark.stores("postgres")
 def test_a_failed_transaction_is_refused(books: Ledger, caller: Caller, raw: Raw) -> None:
     """In a transaction that can only be rolled back nothing is posted, and the message says what to do."""
     caller.order(1)
@@ -168,6 +170,7 @@ def test_a_failed_transaction_is_refused(books: Ledger, caller: Caller, raw: Raw
     assert (raw.one("SELECT count(*) FROM {s}.transfer"), raw("SELECT id FROM {s}.orders")) == (1, [])
 
 
+@pytest.mark.stores("postgres")
 @pytest.mark.parametrize("caller", ["psycopg", "async psycopg"], indirect=True)
 def test_a_closed_connection_is_a_fault(books: Ledger, caller: Caller) -> None:
     """A connection that is gone is ConnectionLost, with nothing stored."""
@@ -177,6 +180,7 @@ def test_a_closed_connection_is_a_fault(books: Ledger, caller: Caller) -> None:
     assert caught.value.committed == "no"
 
 
+@pytest.mark.stores("postgres")
 def test_the_callers_settings_stay(books: Ledger, caller: Caller) -> None:
     """lock_timeout is the caller's again after a posting, a refusal and a batch; a stricter one is kept meanwhile."""
     held = books.within(caller.handle)
@@ -194,6 +198,7 @@ def test_the_callers_settings_stay(books: Ledger, caller: Caller) -> None:
         assert caller.execute("SHOW lock_timeout") == [(setting,)]
 
 
+@pytest.mark.stores("postgres")
 def test_the_callers_session_does_not_matter(books: Ledger, caller: Caller) -> None:
     """Time zone, date style, search path and float digits of the caller's session change nothing of what is read."""
     caller.execute("SET LOCAL timezone = 'America/Sao_Paulo'")
@@ -207,10 +212,11 @@ def test_the_callers_session_does_not_matter(books: Ledger, caller: Caller) -> N
 
 
 @pytest.mark.case("S07")
+@pytest.mark.stores("postgres")
 def test_in_repeatable_read_a_key_met_is_a_fault(books: Ledger, caller: Caller, raw: Raw) -> None:
     """A key committed after the caller's snapshot can't be read in it: SerializationLost, never "insufficient"."""
     caller.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    assert caller.execute(f"SELECT count(*) FROM {raw.schema}.orders") == [(0,)]
+    assert caller.execute("SELECT count(*) FROM {s}.orders") == [(0,)]
     books.post(**wanted(credit="hot"))
     with pytest.raises(lastro.SerializationLost, match="retry the whole transaction"):
         books.within(caller.handle).post(**wanted(credit="hot"))
@@ -240,13 +246,14 @@ def test_a_rolled_back_account_is_not_believed_in(books: Ledger, caller: Caller,
     other.post(**wanted(key="1", credit="new"))
     assert [entry.key for entry in books.entries("new", "BRL")] == ["1"]
     held.post(**wanted(key="not kept", credit="hot"))
-    assert books.reverse("1", "undo").transfer.debit_before == 5
     caller.rollback()
+    assert books.reverse("1", "undo").transfer.debit_before == 5
 
 
 # --- what within() does not take ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.stores("postgres")
 def test_autocommit_is_refused(ledger: Ledger, server_url: str, raw: Raw) -> None:
     """Without a transaction each statement would stand alone: refused, until the caller opens one."""
     ledger.open_account("a", "BRL")
@@ -264,6 +271,7 @@ def test_autocommit_is_refused(ledger: Ledger, server_url: str, raw: Raw) -> Non
     assert [entry.key for entry in ledger.entries("a", "BRL")] == ["k"]
 
 
+@pytest.mark.stores("postgres")
 async def test_autocommit_is_refused_awaiting(async_ledger: lastro.AsyncLedger, server_url: str) -> None:
     """The same from asyncio."""
     await async_ledger.open_account("a", "BRL")
@@ -282,6 +290,7 @@ async def test_autocommit_is_refused_awaiting(async_ledger: lastro.AsyncLedger, 
     assert [entry.key for entry in await async_ledger.entries("a", "BRL")] == ["k"]
 
 
+@pytest.mark.stores("postgres")
 @pytest.mark.parametrize("caller", ["psycopg", "async psycopg"], indirect=True)
 def test_a_pipeline_is_refused(books: Ledger, caller: Caller, raw: Raw, loop: Loop) -> None:
     """In psycopg's pipeline mode rows come later than a posting must read them: refused, and usable after it."""
@@ -307,6 +316,7 @@ def test_a_pipeline_is_refused(books: Ledger, caller: Caller, raw: Raw, loop: Lo
     assert books.balance("a", "BRL").posted == 5
 
 
+@pytest.mark.stores("postgres")
 def test_another_driver_is_refused(ledger: Ledger) -> None:
     """A SQLAlchemy connection over another driver is refused with the URL that would do."""
     engine = create_engine("sqlite://")
@@ -317,6 +327,7 @@ def test_another_driver_is_refused(ledger: Ledger) -> None:
     engine.dispose()
 
 
+@pytest.mark.stores("postgres")
 def test_what_holds_no_transaction_is_refused(ledger: Ledger, server_url: str) -> None:
     """Anything else is refused by its type: a URL, a cursor, an engine, None, the awaited twin."""
     engine = create_engine(server_url.replace("postgresql", "postgresql+psycopg", 1))
@@ -327,6 +338,7 @@ def test_what_holds_no_transaction_is_refused(ledger: Ledger, server_url: str) -
             assert type(handle).__qualname__ in str(caught.value)
 
 
+@pytest.mark.stores("postgres")
 async def test_the_other_style_is_refused(ledger: Ledger, async_ledger: lastro.AsyncLedger, server_url: str) -> None:
     """An awaited connection in a blocking ledger and the reverse are told apart, in words."""
     url = server_url.replace("postgresql", "postgresql+psycopg", 1)
@@ -343,6 +355,7 @@ async def test_the_other_style_is_refused(ledger: Ledger, async_ledger: lastro.A
     await async_engine.dispose()
 
 
+@pytest.mark.stores("postgres")
 def test_the_callers_cursors_do_not_matter(ledger: Ledger, server_url: str, ledger_name: str) -> None:
     """A row factory, another cursor class, binary results or no prepared statements on the connection change nothing."""
     ledger.open_account("a", "BRL")

@@ -13,6 +13,7 @@ import pytest
 
 from lastro import Fault, LastroError, Ledger, config, errors
 from lastro.model import limits
+from lastro.sql.catalogue import catalogue
 from tests.docs.tables import code, marked, rows
 from tests.house.checkout import PACKAGE, ROOT
 
@@ -21,6 +22,7 @@ GUIDE = ROOT / "docs" / "guide.md"
 LIMITS = ROOT / "docs" / "limits.md"
 OPERATING = ROOT / "docs" / "operating.md"
 REFERENCE = ROOT / "docs" / "reference-sql.md"
+STORES = ROOT / "docs" / "stores.md"
 
 LATER = "Not raised by this release."
 ROOTS = {"LastroError", "Refusal", "Fault"}
@@ -81,6 +83,20 @@ def test_the_table_of_limits() -> None:
     told = rows(LIMITS, "limits")
     assert [row[:2] for row in told] == [[f"`{name}`", _figure(value)] for name, value in declared.items()]
     assert all(row[2] for row in told)
+
+
+def test_the_table_of_what_a_store_cannot_do() -> None:
+    """Each step that a dialect refuses stands there with its reason, and with calls of the ledger that exist."""
+    told = rows(STORES, "refused")
+    dialects = [folder.name for folder in (PACKAGE / "sql").iterdir() if (folder / "posting.sql").exists()]
+    expected = {
+        (dialect, statement.refused)
+        for dialect in dialects
+        for statement in catalogue(dialect).values()
+        if statement.refused
+    }
+    assert {(row[0].lower(), row[2]) for row in told} == expected
+    assert all(hasattr(Ledger, name) for row in told for name in code(row[1]))
 
 
 def test_the_table_of_connections_and_retries() -> None:

@@ -5,10 +5,12 @@ Lastro as the naive ledger speaks: the same operations, and answers that can be 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
+import aiosqlite
 import psycopg
 
 import lastro
@@ -17,6 +19,7 @@ from lastro.errors import LastroError
 from lastro.ledger import HeldLedger
 
 CURRENCY = "BRL"
+SQLITE = "sqlite:///"
 DETAILS = ("needed", "available", "floor", "left", "posted", "index")
 
 
@@ -50,7 +53,7 @@ def refusal(error: LastroError) -> tuple[str, dict[str, Any]]:
 
 
 class Blocking:
-    """The blocking ledger; transactions on a psycopg connection."""
+    """The blocking ledger; transactions on a connection of the driver's."""
 
     def __init__(self, url: str, name: str) -> None:
         self._url = url
@@ -69,7 +72,8 @@ class Blocking:
     @contextmanager
     def transaction(self) -> Iterator[Callable[..., Any]]:
         """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
-        with psycopg.connect(self._url) as connection:
+        connection = _connected(self._url)
+        with closing(connection), connection:
             held = self._ledger.within(connection)
             yield lambda operation, **arguments: _do(held, operation, arguments)
 
@@ -94,7 +98,7 @@ class Awaiting:
     @contextmanager
     def transaction(self) -> Iterator[Callable[..., Any]]:
         """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
-        connection: psycopg.AsyncConnection[Any] = self._run(psycopg.AsyncConnection.connect(self._url))
+        connection = self._run(_connected_awaiting(self._url))
         held = _Run(self._ledger.within(connection), self._run)
         try:
             yield lambda operation, **arguments: _do(held, operation, arguments)
@@ -120,6 +124,20 @@ class _Run:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._ledger, name)
         return lambda *args, **kwargs: self._run(method(*args, **kwargs))
+
+
+def _connected(url: str) -> Any:
+    return sqlite3.connect(_file_of(url)) if url.startswith(SQLITE) else psycopg.connect(url)
+
+
+async def _connected_awaiting(url: str) -> Any:
+    if url.startswith(SQLITE):
+        return await aiosqlite.connect(_file_of(url))
+    return await psycopg.AsyncConnection.connect(url)
+
+
+def _file_of(url: str) -> str:
+    return url.removeprefix(SQLITE)
 
 
 async def _awaited(awaitable: Any) -> Any:

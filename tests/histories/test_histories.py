@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from lastro import Ledger
 from lastro.sql.catalogue import Statement
 from lastro.testing import assert_balanced
-from tests.histories.answering import Awaiting, Blocking
+from tests.histories.answering import SQLITE, Awaiting, Blocking
 from tests.histories.machine import Length, tell
 from tests.support.schemas import drop
 
@@ -53,6 +54,13 @@ def test_histories_agree_when_awaited(server_url: str, names: Callable[[], str])
     tell(lambda: Awaiting(server_url, names()), SHORT_ASYNC)
 
 
+@pytest.mark.req("1.4")
+@pytest.mark.parametrize(("kind", "length"), [(Checked, SHORT), (Awaiting, SHORT_ASYNC)])
+def test_histories_agree_on_sqlite(tmp_path: Path, kind: type[Blocking | Awaiting], length: Length) -> None:
+    """The same histories on SQLite: what every store answers is what the naive ledger answers."""
+    tell(lambda: kind(f"{SQLITE}{tmp_path}/{secrets.token_hex(6)}.db", "lastro"), length)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [Checked, Awaiting])
 def test_histories_agree_for_long(server_url: str, names: Callable[[], str], kind: type[Blocking | Awaiting]) -> None:
@@ -88,6 +96,8 @@ def forget_the_tail(ledger: Ledger, name: str) -> None:
     statements = dict(engine.statements)  # type: ignore[attr-defined]
     statements["locked.weigh_sides"] = Statement(
         "locked.weigh_sides",
-        f"SELECT account_id, amount AS posted, held FROM {name}.base WHERE account_id = ANY(%(account_ids)s::bigint[])",
+        (
+            f"SELECT account_id, amount AS posted, held FROM {name}.base WHERE account_id = ANY(%(account_ids)s::bigint[])",
+        ),
     )
     engine.statements = statements  # type: ignore[attr-defined]

@@ -31,6 +31,7 @@ BROKEN_STATEMENTS: list[tuple[Callable[[Statement], Iterator[str]], str, str]] =
     (rules.has_its_header, "snake_case", GOOD.replace("read", "readIt", 1)),
     (rules.is_one_statement, "2 statements", HEADER + "SELECT 1; SELECT 2;"),
     (rules.is_one_statement, "semicolon", HEADER + "SELECT 1"),
+    (rules.is_one_statement, "refused", HEADER + "-- refused: no such thing here\nSELECT 1;"),
     (rules.avoids_the_traps, "LIMIT", HEADER + "SELECT id FROM lastro.tail LIMIT 500;"),
     (
         rules.avoids_the_traps,

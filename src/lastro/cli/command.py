@@ -24,7 +24,7 @@ _SHARED: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--database-url",
                 metavar="URL",
-                help=f"postgresql://… or embedded:///path. Otherwise {config.DATABASE_URL_VARIABLE}.",
+                help=f"postgresql://…, embedded:///path or sqlite:///file.db. Otherwise {config.DATABASE_URL_VARIABLE}.",
                 show_default=False,
                 rich_help_panel=PANEL,
             ),

@@ -1,29 +1,43 @@
 """
-From a database URL to the engine that speaks to it.
+From a database URL to the engine that speaks to it. Drivers that the core doesn't need are imported when one is asked.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lastro.embedded import resolve
 from lastro.engine.postgres import PostgresEngine
 from lastro.engine.postgres_async import AsyncPostgresEngine
-from lastro.engine.settings import POSTGRES_SCHEMES, EngineSettings, redacted, scheme_of
+from lastro.engine.settings import POSTGRES_SCHEMES, SQLITE_SCHEME, EngineSettings, redacted, scheme_of
 from lastro.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lastro.engine.sqlite import SqliteEngine
+    from lastro.engine.sqlite_async import AsyncSqliteEngine
 
 EMBEDDED_SCHEME = "embedded"
 
 
-def open_engine(settings: EngineSettings) -> PostgresEngine:
+def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine:
     """
     Return a blocking engine. It connects when it is first used.
     """
+    if scheme_of(settings.url) == SQLITE_SCHEME:
+        from lastro.engine.sqlite import SqliteEngine
+
+        return SqliteEngine(settings)
     return PostgresEngine(_on_postgres(settings))
 
 
-def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine:
+def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine | AsyncSqliteEngine:
     """
     Return an engine for asyncio. It connects when it is first used.
     """
+    if scheme_of(settings.url) == SQLITE_SCHEME:
+        from lastro.engine.sqlite_async import AsyncSqliteEngine
+
+        return AsyncSqliteEngine(settings)
     return AsyncPostgresEngine(_on_postgres(settings))
 
 
@@ -34,6 +48,7 @@ def _on_postgres(settings: EngineSettings) -> EngineSettings:
     if scheme in POSTGRES_SCHEMES:
         return settings
     raise InvalidInput(
-        f"lastro speaks to postgresql:// and embedded:// databases; got {redacted(settings.url)!r}",
+        f"lastro speaks to postgresql:// and embedded:// databases, and to sqlite:// files; "
+        f"got {redacted(settings.url)!r}",
         argument="url",
     )

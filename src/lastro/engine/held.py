@@ -12,6 +12,14 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
 
+from lastro.engine.sqlalchemy_handles import (
+    async_driver_connection_of,
+    can_commit,
+    comes_from_sqlalchemy,
+    driver_connection_of,
+    unknown,
+    wrong_driver,
+)
 from lastro.errors import ConnectionLost, InvalidInput, NotInTransaction
 
 _turns: WeakKeyDictionary[psycopg.Connection[Any], threading.Lock] = WeakKeyDictionary()
@@ -24,18 +32,12 @@ def connection_of(handle: object) -> psycopg.Connection[Any]:
     """
     if isinstance(handle, psycopg.Connection):
         return handle
-    if _comes_from_sqlalchemy(handle):
-        connection: Any = handle
-        if hasattr(connection, "get_raw_connection") or hasattr(connection, "sync_session"):
-            raise _unknown(handle, "a blocking Connection or Session; this one is awaited: use lastro.connect_async")
-        if hasattr(connection, "get_bind"):
-            connection = connection.connection()
-        _begin_as_sqlalchemy_would(connection)
-        driver = connection.connection.driver_connection
+    if comes_from_sqlalchemy(handle):
+        driver = driver_connection_of(handle)
         if isinstance(driver, psycopg.Connection):
             return driver
-        raise _wrong_driver(driver, "postgresql+psycopg://")
-    raise _unknown(handle, "psycopg.Connection, a SQLAlchemy Connection or a Session")
+        raise wrong_driver(driver, "postgresql+psycopg://")
+    raise unknown(handle, "psycopg.Connection, a SQLAlchemy Connection or a Session")
 
 
 async def async_connection_of(handle: object) -> psycopg.AsyncConnection[Any]:
@@ -44,19 +46,12 @@ async def async_connection_of(handle: object) -> psycopg.AsyncConnection[Any]:
     """
     if isinstance(handle, psycopg.AsyncConnection):
         return handle
-    if _comes_from_sqlalchemy(handle):
-        connection: Any = handle
-        if hasattr(connection, "sync_session"):
-            connection = await connection.connection()
-        if not hasattr(connection, "get_raw_connection"):
-            raise _unknown(handle, "AsyncConnection or AsyncSession; this one is blocking: use lastro.connect")
-        if not connection.in_transaction():
-            await connection.begin()
-        driver = (await connection.get_raw_connection()).driver_connection
+    if comes_from_sqlalchemy(handle):
+        driver = await async_driver_connection_of(handle)
         if isinstance(driver, psycopg.AsyncConnection):
             return driver
-        raise _wrong_driver(driver, "postgresql+psycopg://")
-    raise _unknown(handle, "psycopg.AsyncConnection, a SQLAlchemy AsyncConnection or an AsyncSession")
+        raise wrong_driver(driver, "postgresql+psycopg://")
+    raise unknown(handle, "psycopg.AsyncConnection, a SQLAlchemy AsyncConnection or an AsyncSession")
 
 
 def turn_on(connection: psycopg.Connection[Any]) -> threading.Lock:
@@ -78,8 +73,8 @@ def refuse_unholdable(handle: object) -> None:
     Raise for what can't be a caller's connection, as soon as it is handed over.
     """
     driver = isinstance(handle, psycopg.Connection | psycopg.AsyncConnection)
-    if not driver and not (_comes_from_sqlalchemy(handle) and hasattr(handle, "commit")):
-        raise _unknown(
+    if not driver and not can_commit(handle):
+        raise unknown(
             handle, "a psycopg Connection or AsyncConnection, or a SQLAlchemy Connection or Session (async too)"
         )
 
@@ -123,30 +118,3 @@ def check_session(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[
             "write everything a ledger holds; nothing was written: use DateStyle ISO and client_encoding UTF8",
             argument="connection",
         )
-
-
-def _comes_from_sqlalchemy(handle: object) -> bool:
-    return any(kind.__module__.startswith("sqlalchemy.") for kind in type(handle).__mro__)
-
-
-def _begin_as_sqlalchemy_would(connection: Any) -> None:
-    # Going to the driver's connection passes SQLAlchemy's "autobegin" by; without it a later commit() does nothing.
-    if not hasattr(connection, "in_transaction"):
-        raise _unknown(connection, "a SQLAlchemy Connection or Session")
-    if not connection.in_transaction():
-        connection.begin()
-
-
-def _wrong_driver(driver: object, scheme: str) -> InvalidInput:
-    return InvalidInput(
-        f"this SQLAlchemy engine uses the driver {type(driver).__module__}, which within() can't share; "
-        f"create the engine with {scheme}",
-        argument="connection",
-    )
-
-
-def _unknown(handle: object, expected: str) -> InvalidInput:
-    return InvalidInput(
-        f"within() takes {expected}; got {type(handle).__module__}.{type(handle).__qualname__}",
-        argument="connection",
-    )

@@ -8,6 +8,7 @@ import re
 from typing import NamedTuple
 
 from lastro.errors import InvalidInput
+from lastro.model.limits import LOCK_TIMEOUT_MS
 
 POOL_MAX = 10
 CONNECT_TIMEOUT_S = 5
@@ -15,18 +16,22 @@ POOL_TIMEOUT_S = 10.0
 
 EMBEDDED_PREFIX = "embedded:"
 POSTGRES_SCHEMES = ("postgresql", "postgres")
+SQLITE_SCHEME = "sqlite"
 _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*):([^@/\s]*)@")
 
 
 class EngineSettings(NamedTuple):
     """
     Where and how to connect. `prepared=False` sends no named prepared statements (for poolers that lose them).
+
+    `lock_timeout_ms` is for stores whose lock the engine takes before a plan's first step; elsewhere the plans set it.
     """
 
     url: str
     ledger: str
     pool_max: int = POOL_MAX
     prepared: bool = True
+    lock_timeout_ms: int = LOCK_TIMEOUT_MS
 
 
 def scheme_of(url: str) -> str:

@@ -255,8 +255,8 @@ class AsyncLedger(AsyncHeldLedger):
         """
         Return this ledger inside the transaction that the caller holds on `connection`.
 
-        Takes a psycopg AsyncConnection, or a SQLAlchemy AsyncConnection or AsyncSession over psycopg. Never commits, never retries,
-        never rolls back more than itself. Postings lock until your transaction ends: post last.
+        Takes a connection of the ledger's driver (psycopg, sqlite3), or a SQLAlchemy AsyncConnection or AsyncSession over it. Never
+        commits, never retries, never rolls back more than itself. Postings lock until your transaction ends: post last.
         """
         return AsyncHeldLedger(self._engine.held(connection), self._operations)
 

@@ -251,8 +251,8 @@ class Ledger(HeldLedger):
         """
         Return this ledger inside the transaction that the caller holds on `connection`.
 
-        Takes a psycopg Connection, or a SQLAlchemy Connection or Session over psycopg. Never commits, never retries,
-        never rolls back more than itself. Postings lock until your transaction ends: post last.
+        Takes a connection of the ledger's driver (psycopg, sqlite3), or a SQLAlchemy Connection or Session over it. Never
+        commits, never retries, never rolls back more than itself. Postings lock until your transaction ends: post last.
         """
         return HeldLedger(self._engine.held(connection), self._operations)
 

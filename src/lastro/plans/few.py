@@ -71,7 +71,7 @@ def _attempt(
         return None
     accepted = judgement.accepted()
     rows = yield step("few.write", **_params(accepted, judgement, standings, terms))
-    ids = rows[0]["ids"]
+    ids = rows[0]["ids"] if rows else None
     if ids is None:
         return None
     recorded_at: datetime = rows[0]["recorded_at"].astimezone(UTC)

@@ -14,6 +14,7 @@ from lastro.plans.partitioning import keep_ahead
 from lastro.plans.plan import TOGETHER, MakePlan, Plan, Step, step
 from lastro.plans.versions import applied_migrations
 from lastro.schema.migrations import Migration, foundation, migrations
+from lastro.sql.catalogue import catalogue
 
 T = TypeVar("T")
 
@@ -31,13 +32,14 @@ def latest(dialect: str, ledger: str) -> int:
 
 def migrate(dialect: str, ledger: str) -> Course[list[str]]:
     """
-    Apply what is missing, make partitions ahead of need, and return the names of the migrations applied now.
+    Apply what is missing, make partitions ahead of need where the store has any, and return the names of the migrations applied now.
     """
     applied: list[str] = []
     for migration in migrations(dialect, ledger):
         is_new = yield from _persistently(partial(apply, migration, dialect=dialect, ledger=ledger))
         applied += [f"{migration.number:04}_{migration.name}"] if is_new else []
-    yield from _persistently(partial(keep_ahead, transfers=PARTITION_TRANSFERS, ahead=PARTITIONS_AHEAD))
+    if not catalogue(dialect, ledger)["partitioning.list"].refused:
+        yield from _persistently(partial(keep_ahead, transfers=PARTITION_TRANSFERS, ahead=PARTITIONS_AHEAD))
     return applied
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from lastro.sql.catalogue import in_schema
+from lastro.sql.catalogue import for_ledger
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 _SERVES = re.compile(r"^-- serves: code from (?P<number>\d{4}) on$", re.MULTILINE)
@@ -45,7 +45,7 @@ def migrations(dialect: str, ledger: str) -> tuple[Migration, ...]:
             Migration(
                 number=int(named["number"]),
                 name=named["name"],
-                script=in_schema(text, ledger),
+                script=for_ledger(text, ledger, dialect=dialect),
                 serves_from=int(serves["number"]),
                 checksum=hashlib.sha256(text.encode()).hexdigest(),
             )
@@ -57,5 +57,16 @@ def foundation(dialect: str, ledger: str) -> str:
     """
     Return the script that makes room for a ledger and its table of migrations; it may run twice.
     """
-    text = files("lastro.schema").joinpath(dialect, "foundation.sql").read_text(encoding="utf-8")
-    return in_schema(text, ledger)
+    return _beside_the_migrations(dialect, "foundation.sql", ledger)
+
+
+def removal(dialect: str, ledger: str) -> str:
+    """
+    Return the script that takes a throw-away ledger out of its database again.
+    """
+    return _beside_the_migrations(dialect, "removal.sql", ledger)
+
+
+def _beside_the_migrations(dialect: str, name: str, ledger: str) -> str:
+    text = files("lastro.schema").joinpath(dialect, name).read_text(encoding="utf-8")
+    return for_ledger(text, ledger, dialect=dialect)

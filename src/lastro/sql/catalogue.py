@@ -15,17 +15,32 @@ from lastro.errors import InvalidInput
 LEDGER = "lastro"
 LEDGER_NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
 _HEADER = re.compile(r"^-- name: (?P<name>[a-z_]+)$", re.MULTILINE)
+_REFUSED = re.compile(r"^-- refused: (?P<why>.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
-_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;)")
+# A semicolon inside a string ends nothing: partitions are composed of texts that hold some.
+_STRING_OR_END = re.compile(r"'(?:[^']|'')*'|;")
+_IN_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;| CASCADE)")
+_PREFIXED = re.compile(rf"\b{LEDGER}_(?=[a-z])")
 
 
 class Statement(NamedTuple):
     """
-    One statement: `name` is file.statement, `text` what is sent, without its header.
+    One step as a dialect says it: `name` is file.statement, `texts` what is sent, in order, without its header.
+
+    PostgreSQL says each step by one text. A dialect whose INSERT can't stand in a WITH takes several: all get the
+    step's parameters, and the step's rows are those of the last that returns any. Where the dialect can't do the step
+    at all, `refused` says why and `texts` is empty.
     """
 
     name: str
-    text: str
+    texts: tuple[str, ...]
+    refused: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The one text of a step that is said by one."""
+        (text,) = self.texts
+        return text
 
 
 @lru_cache
@@ -40,18 +55,35 @@ def catalogue(dialect: str, ledger: str = LEDGER) -> Mapping[str, Statement]:
         pieces = _HEADER.split(file.read_text(encoding="utf-8"))
         for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
             full_name = f"{file.name.removesuffix('.sql')}.{name}"
-            text = in_schema(_COMMENT.sub("", body).strip().removesuffix(";"), ledger)
             assert full_name not in statements, f"two statements are called {full_name}"
-            statements[full_name] = Statement(full_name, text)
+            refused = _REFUSED.search(body)
+            texts = texts_of(for_ledger(_COMMENT.sub("", body), ledger, dialect=dialect))
+            assert bool(texts) != bool(refused), f"{full_name} is either said or refused"
+            statements[full_name] = Statement(full_name, texts, refused["why"] if refused else None)
     return statements
 
 
-def in_schema(sql: str, ledger: str) -> str:
+def texts_of(sql: str) -> tuple[str, ...]:
     """
-    Return *sql*, written for the schema `lastro`, for the tables of *ledger*.
+    Return the statements of *sql*, which has no comments, without the semicolons that end them.
     """
+    ends = [found.start() for found in _STRING_OR_END.finditer(sql) if found[0] == ";"]
+    starts = [0, *(end + 1 for end in ends)]
+    pieces = (sql[start:end].strip() for start, end in zip(starts, [*ends, len(sql)], strict=True))
+    return tuple(piece for piece in pieces if piece)
+
+
+def for_ledger(sql: str, ledger: str, *, dialect: str) -> str:
+    """
+    Return *sql*, written for the ledger `lastro`, for the tables of *ledger*: another schema, or on SQLite, which has
+    no schemas, another prefix (`lastro_transfer`).
+    """
+    if ledger == LEDGER:
+        return sql
+    if dialect == "sqlite":
+        return _PREFIXED.sub(f"{ledger}_", sql)
     # Quoted, for a ledger may be called as a word of SQL's own: `order`, `user`.
-    return sql if ledger == LEDGER else _SCHEMA.sub(f'"{ledger}"', sql)
+    return _IN_SCHEMA.sub(f'"{ledger}"', sql)
 
 
 def ledger_name(name: object) -> str:

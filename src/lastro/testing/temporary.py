@@ -16,6 +16,7 @@ from lastro.embedded import EmbeddedServer
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.plans.plan import TOGETHER, Effect, Plan, Step
+from lastro.schema.migrations import removal
 
 # Data that lives for seconds need not survive a power cut; everything else is as in production.
 THROW_AWAY_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -53,9 +54,10 @@ def temporary_ledger(url: str | None = None, **options: Any) -> Iterator[Ledger]
             ledger.migrate()
             yield ledger
         finally:
-            ledger._engine.run(lambda: _drop(name), Effect.KEYED)  # noqa: SLF001  (no ledger drops itself in production)
+            engine = ledger._engine  # noqa: SLF001  (no ledger drops itself in production)
+            engine.run(lambda: _drop(engine.dialect, name), Effect.KEYED)
 
 
-def _drop(name: str) -> Plan[None]:
+def _drop(dialect: str, name: str) -> Plan[None]:
     yield TOGETHER
-    yield Step("script", {}, script=f"DROP SCHEMA IF EXISTS {name} CASCADE")
+    yield Step("script", {}, script=removal(dialect, name))

@@ -1,0 +1,16 @@
+-- Taking a throw-away ledger out of a database again; only tests do that.
+
+-- name: removal
+-- The ledger's views and tables, with what hangs on them.
+-- locks: the database's one write lock   returns: nothing
+DROP VIEW IF EXISTS lastro_movement;
+DROP VIEW IF EXISTS lastro_balance;
+DROP VIEW IF EXISTS lastro_entry;
+DROP VIEW IF EXISTS lastro_transfer_key;
+DROP TABLE IF EXISTS lastro_counter;
+DROP TABLE IF EXISTS lastro_reversal;
+DROP TABLE IF EXISTS lastro_tail;
+DROP TABLE IF EXISTS lastro_transfer;
+DROP TABLE IF EXISTS lastro_base;
+DROP TABLE IF EXISTS lastro_account;
+DROP TABLE IF EXISTS lastro_migration;
