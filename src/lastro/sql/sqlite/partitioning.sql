@@ -3,7 +3,8 @@
 -- name: lock
 -- Let one partition keeper at a time through: the write lock of the database does.
 -- locks: none   returns: no row
-SELECT 0 AS nothing WHERE 1 = 0;
+SELECT NULL AS pg_advisory_xact_lock
+WHERE 1 = 0;
 
 -- name: list
 -- The partitions with bounds, in order.
