@@ -4,6 +4,7 @@ Lastro: a money ledger for hot accounts that lives in the database you already r
 
 from lastro.batching import AsyncBatcher, Batcher
 from lastro.connecting import connect, connect_async
+from lastro.embedded import EmbeddedServerError
 from lastro.errors import (
     AccountClosed,
     AccountConflict,
@@ -53,6 +54,7 @@ __all__ = [
     "CapExceeded",
     "ConnectionLost",
     "CurrencyMismatch",
+    "EmbeddedServerError",
     "Entry",
     "Fault",
     "HeldLedger",
