@@ -19,6 +19,7 @@ from lastro.errors import (
 from lastro.model.account import WORLD, Account, Facts, Keeping
 from lastro.model.directory import Directory
 from lastro.model.limits import LOOKS_MAX
+from lastro.model.transfer import Intent
 from lastro.plans.plan import TOGETHER, Plan, step
 from lastro.plans.stored import read_account, read_facts, whole
 
@@ -206,10 +207,18 @@ def _refuse_other_terms(stored: Account, *, keeping: Keeping, floor: int | None)
         )
 
 
-def sides_of(directory: Directory, debit: AccountKey, credit: AccountKey) -> Plan[tuple[Facts, Facts]]:
+def account_keys(wanted: Intent) -> tuple[AccountKey, AccountKey]:
+    """
+    Return what names the debit and the credit account of a transfer.
+    """
+    return (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
+
+
+def sides_of(directory: Directory, wanted: Intent) -> Plan[tuple[Facts, Facts]]:
     """
     Return the facts of both sides of a transfer; raise for one that is unknown or closed.
     """
+    debit, credit = account_keys(wanted)
     found = yield from find_facts(directory, (debit, credit))
     for side in world_last(debit, credit):
         if side not in found:

@@ -11,19 +11,18 @@ from lastro.errors import LastroError, Refusal
 from lastro.model.account import Facts
 from lastro.model.limits import FEW_TRANSFERS_MAX, LOOKS_MAX
 from lastro.model.transfer import Intent, Posted, Transfer
-from lastro.plans.accounts import find_facts, kept_changing, refuse_closed, refuse_unknown
+from lastro.plans.accounts import AccountKey, account_keys, find_facts, kept_changing, refuse_closed, refuse_unknown
 from lastro.plans.few import post_few
 from lastro.plans.judging import Judgement, judge_batch
 from lastro.plans.plan import Plan, step
 from lastro.plans.posting import post
-from lastro.plans.standing import Standing
+from lastro.plans.standing import Standing, as_believed
 from lastro.plans.stored import read_transfer, whole
-from lastro.plans.transfers import Terms, needs_lock, refuse_retired
+from lastro.plans.transfers import Terms, is_locked, refuse_retired
 from lastro.plans.waiting import patiently, undone_when_refused
 from lastro.plans.writing import write_batch
 
 Outcome: TypeAlias = Posted | Refusal
-AccountKey = tuple[str, str]
 
 
 class _LookAgain(Refusal):
@@ -117,7 +116,7 @@ def _lock_and_weigh(
     standings: dict[int, Standing] = {}
     for row in locked:
         believed = to_lock[row["account_id"]]
-        if (row["keeping"], row["state"], row["floor"]) != (believed.keeping, believed.state, believed.floor):
+        if not as_believed(row, believed):
             raise _LookAgain("an account is kept otherwise than believed")
         balance = posted[believed.id]
         standings[believed.id] = Standing(believed, posted=whole(balance, "posted"), held=whole(balance, "held"))
@@ -131,11 +130,10 @@ def _to_lock(wanted: Sequence[Intent | Refusal], sides: _Sides) -> dict[int, Fac
     for intent in wanted:
         if isinstance(intent, Refusal):
             continue
-        debit = sides.facts.get((intent.debit, intent.currency))
-        credit = sides.facts.get((intent.credit, intent.currency))
-        if debit is not None and (debit.keeping == "direct" or needs_lock(debit, intent, "debit")):
+        debit, credit = map(sides.facts.get, account_keys(intent))
+        if debit is not None and is_locked(debit, intent, "debit"):
             to_lock[debit.id] = debit
-        if credit is not None and (credit.keeping == "direct" or needs_lock(credit, intent, "credit")):
+        if credit is not None and is_locked(credit, intent, "credit"):
             to_lock[credit.id] = credit
     return to_lock
 
@@ -169,12 +167,7 @@ def placed(refusal: Refusal, index: int) -> LastroError:
 
 
 def _account_keys(wanted: Sequence[Intent | Refusal]) -> list[AccountKey]:
-    keys = dict.fromkeys(
-        key
-        for intent in wanted
-        if not isinstance(intent, Refusal)
-        for key in ((intent.debit, intent.currency), (intent.credit, intent.currency))
-    )
+    keys = dict.fromkeys(key for intent in wanted if not isinstance(intent, Refusal) for key in account_keys(intent))
     return list(keys)
 
 

@@ -6,20 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from lastro.errors import Refusal
 from lastro.model.account import Facts
-from lastro.model.limits import UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted
-from lastro.plans.accounts import find_facts
+from lastro.plans.accounts import AccountKey, account_keys, find_facts
 from lastro.plans.judging import Accepted, Judgement, judge_batch
-from lastro.plans.plan import TOGETHER, Plan, Row, step
-from lastro.plans.standing import Standing
+from lastro.plans.plan import TOGETHER, Plan, step
+from lastro.plans.standing import Standing, as_believed
 from lastro.plans.transfers import Terms, needs_lock
-from lastro.plans.writing import balance_changes, written
-
-AccountKey: TypeAlias = tuple[str, str]
+from lastro.plans.writing import balance_changes, unlocked_params, written
 
 
 def post_few(wanted: Sequence[Intent], terms: Terms) -> Plan[list[Posted | Refusal] | None]:
@@ -42,21 +39,17 @@ def post_few(wanted: Sequence[Intent], terms: Terms) -> Plan[list[Posted | Refus
 
 
 def _plain_sides(wanted: Sequence[Intent], terms: Terms) -> Plan[dict[AccountKey, Facts] | None]:
-    keys = dict.fromkeys(key for intent in wanted for key in _account_keys(intent))
+    keys = dict.fromkeys(key for intent in wanted for key in account_keys(intent))
     facts = yield from find_facts(terms.directory, keys)
     if len(facts) < len(keys):
         return None
     for intent in wanted:
-        debit, credit = facts[intent.debit, intent.currency], facts[intent.credit, intent.currency]
+        debit, credit = (facts[key] for key in account_keys(intent))
         if "closed" in (debit.state, credit.state):
             return None
         if needs_lock(debit, intent, "debit") or needs_lock(credit, intent, "credit"):
             return None
     return facts
-
-
-def _account_keys(intent: Intent) -> tuple[AccountKey, AccountKey]:
-    return (intent.debit, intent.currency), (intent.credit, intent.currency)
 
 
 def _attempt(
@@ -85,16 +78,11 @@ def _lock(facts: dict[AccountKey, Facts], terms: Terms) -> Plan[dict[int, Standi
     if not direct:
         return {}
     rows = yield step("few.lock", account_ids=sorted(direct), lock_timeout=f"{terms.lock_timeout_ms}ms")
-    standings = {row["account_id"]: _standing(row, direct[row["account_id"]]) for row in rows}
-    if len(standings) < len(direct) or None in standings.values():
+    if len(rows) < len(direct) or not all(as_believed(row, direct[row["account_id"]]) for row in rows):
         return None
-    return {account_id: standing for account_id, standing in standings.items() if standing is not None}
-
-
-def _standing(row: Row, believed: Facts) -> Standing | None:
-    if (row["keeping"], row["state"], row["floor"]) != (believed.keeping, believed.state, believed.floor):
-        return None
-    return Standing(believed, posted=row["amount"], held=row["held"])
+    return {
+        row["account_id"]: Standing(direct[row["account_id"]], posted=row["amount"], held=row["held"]) for row in rows
+    }
 
 
 def _params(
@@ -102,7 +90,6 @@ def _params(
 ) -> dict[str, Any]:
     changes = balance_changes(accepted, standings)
     intents = [transfer.intent for transfer in accepted]
-    unlocked = judgement.unlocked
     return {
         "keys": [intent.key for intent in intents],
         "kinds": [intent.kind for intent in intents],
@@ -122,10 +109,7 @@ def _params(
         "based_ids": list(changes.based),
         "based_amounts": list(changes.based.values()),
         "payments": [changes.payments.get(account_id, 0) for account_id in changes.based],
-        "free_ids": list(unlocked),
-        "free_keepings": [facts.keeping for facts in unlocked.values()],
-        "free_debited": [account_id in judgement.unlocked_debited for account_id in unlocked],
-        "unlocked_base_max": UNLOCKED_BASE_MAX,
+        **unlocked_params(judgement),
         "lock_timeout": f"{terms.lock_timeout_ms}ms",
         "now": terms.now,
     }

@@ -11,11 +11,9 @@ from typing import NamedTuple, TypeAlias
 from lastro.errors import Refusal, TransferConflict
 from lastro.model.account import Facts
 from lastro.model.transfer import Intent, Posted, Transfer
-from lastro.plans.accounts import world_last
+from lastro.plans.accounts import AccountKey, account_keys, world_last
 from lastro.plans.standing import Standing
 from lastro.plans.transfers import refuse_overfull, refuse_uncovered, replay
-
-AccountKey: TypeAlias = tuple[str, str]
 
 
 class Accepted(NamedTuple):
@@ -118,7 +116,7 @@ def _judge(
     first = taken.get(intent.key)
     if first is not None:
         return _same_as(first, wanted[first], intent)
-    debit_key, credit_key = (intent.debit, intent.currency), (intent.credit, intent.currency)
+    debit_key, credit_key = account_keys(intent)
     for key in world_last(debit_key, credit_key):
         if key in unusable:
             raise unusable[key]

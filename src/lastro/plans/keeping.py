@@ -45,16 +45,12 @@ def keep(
     """
     Keep an account *keeping* from now on. Postings go on meanwhile; those of the last moments wait for a lock.
     """
-
-    def act(plan: Callable[[], Plan[Any]]) -> Act:
-        return Act(lambda: patiently(plan(), lock_timeout_ms))
-
     for _ in range(LOOKS_MAX):
-        turned: Turned = yield act(partial(_turn, name, currency, keeping, now=now))
+        turned: Turned = yield _act(partial(_turn, name, currency, keeping, now=now), lock_timeout_ms)
         if turned.done:
             break
         yield from _settle(turned.facts)
-        if (yield act(partial(_finish, turned, keeping, now=now))):
+        if (yield _act(partial(_finish, turned, keeping, now=now), lock_timeout_ms)):
             break
     else:
         raise _still_turning(name, currency)
@@ -66,23 +62,23 @@ def close(name: str, currency: str, *, now: datetime | None, lock_timeout_ms: in
     """
     Close an account that is empty. Where it can't be closed, it is kept as before and the error is raised.
     """
-
-    def act(plan: Callable[[], Plan[Any]]) -> Act:
-        return Act(lambda: patiently(plan(), lock_timeout_ms))
-
     for _ in range(LOOKS_MAX):
-        turned: Turned = yield act(partial(_turn, name, currency, None, now=now))
+        turned: Turned = yield _act(partial(_turn, name, currency, None, now=now), lock_timeout_ms)
         try:
             if not turned.done:
                 yield from _settle(turned.facts)
-            closed: Account | None = yield act(partial(_close, turned, now=now))
+            closed: Account | None = yield _act(partial(_close, turned, now=now), lock_timeout_ms)
         except LastroError:
             if not turned.done:
-                yield act(partial(_turn_back, turned, now=now))
+                yield _act(partial(_turn_back, turned, now=now), lock_timeout_ms)
             raise
         if closed is not None:
             return closed
     raise _still_turning(name, currency)
+
+
+def _act(plan: Callable[[], Plan[Any]], lock_timeout_ms: int) -> Act:
+    return Act(lambda: patiently(plan(), lock_timeout_ms))
 
 
 def _turn(name: str, currency: str, keeping: Keeping | None, *, now: datetime | None) -> Plan[Turned]:

@@ -17,7 +17,7 @@ from lastro.plans.transfers import (
     Terms,
     created,
     find_transfer,
-    needs_lock,
+    is_locked,
     params_of,
     refuse_overfull,
     refuse_uncovered,
@@ -26,19 +26,17 @@ from lastro.plans.transfers import (
 from lastro.plans.waiting import patiently
 
 
-def post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool = True) -> Plan[Posted]:
+def post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
     """
     Post *wanted* once with every account locked that has to be judged first; works for every keeping.
-
-    With `floor_guarded=False` the debit is written whatever the balance (a reversal is).
     """
-    return (yield from patiently(_post_locked(wanted, terms, floor_guarded=floor_guarded), terms.lock_timeout_ms))
+    return (yield from patiently(_post_locked(wanted, terms), terms.lock_timeout_ms))
 
 
-def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[Posted]:
-    lock_both = not floor_guarded
+def _post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
+    lock_both = False
     for _ in range(LOOKS_MAX):
-        sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
+        sides = yield from sides_of(terms.directory, wanted)
         locked = yield from lock_sides(wanted, sides, terms, lock_both=lock_both)
         # After the lock and before the funds: a retried debit that was applied is replayed, not "insufficient".
         stored = yield from find_transfer(wanted.key)
@@ -46,7 +44,7 @@ def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[P
             return replay(stored, wanted)
         if locked is not None:
             debit, credit = locked
-            judge(wanted, debit, credit, floor_guarded=floor_guarded)
+            judge(wanted, debit, credit, floor_guarded=True)
             rows = yield from write_locked(wanted, debit, credit, terms)
             if rows:
                 return Posted(created(wanted, rows[0]), replayed=False)
@@ -69,9 +67,7 @@ def lock_sides(
     """
     names: tuple[Side, Side] = ("debit", "credit")
     to_lock = [
-        facts.id
-        for facts, side in zip(sides, names, strict=True)
-        if lock_both or facts.keeping == "direct" or needs_lock(facts, wanted, side)
+        facts.id for facts, side in zip(sides, names, strict=True) if lock_both or is_locked(facts, wanted, side)
     ]
     rows = yield step("locked.lock_sides", account_ids=sorted(to_lock), now=terms.now)
     to_weigh = [
@@ -118,7 +114,7 @@ def _was_weighed_wrongly(sides: tuple[Facts, Facts], judged: list[Standing | Fac
 
 def judge(wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, *, floor_guarded: bool) -> None:
     """
-    Raise when the locked sides don't allow the transfer.
+    Raise when the locked sides don't allow the transfer. A reversal is written whatever floor it passes.
     """
     if isinstance(debit, Standing) and debit.weighed:
         facts = debit.facts if floor_guarded else debit.facts._replace(floor=None)

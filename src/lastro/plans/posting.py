@@ -31,9 +31,7 @@ def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
 
 
 def _post(wanted: Intent, terms: Terms) -> Plan[Posted]:
-    debit, credit = yield from sides_of(
-        terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency)
-    )
+    debit, credit = yield from sides_of(terms.directory, wanted)
     if not needs_lock(debit, wanted, "debit") and not needs_lock(credit, wanted, "credit"):
         rows = yield _one_statement(wanted, debit, credit, terms)
         if rows:

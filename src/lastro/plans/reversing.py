@@ -47,7 +47,7 @@ def _attempt(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bo
     Reverse by what is believed of the two accounts; None, and nothing believed any more, where it wasn't true.
     """
     try:
-        sides = yield from sides_of(terms.directory, (wanted.debit, wanted.currency), (wanted.credit, wanted.currency))
+        sides = yield from sides_of(terms.directory, wanted)
         # Both sides are locked, so that two reversals of one transfer come one after the other.
         locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
     except AccountClosed:

@@ -7,6 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lastro.model.account import Facts
+from lastro.plans.plan import Row
+
+
+def as_believed(row: Row, believed: Facts) -> bool:
+    """
+    Say whether the terms on a locked base row are the ones that were believed.
+    """
+    return (row["keeping"], row["state"], row["floor"]) == (believed.keeping, believed.state, believed.floor)
 
 
 @dataclass(slots=True)

@@ -111,6 +111,13 @@ def needs_lock(facts: Facts, wanted: Intent, side: Side) -> bool:
     return wanted.amount > UNLOCKED_AMOUNT_MAX or (side == "debit" and facts.floor is not None)
 
 
+def is_locked(facts: Facts, wanted: Intent, side: Side) -> bool:
+    """
+    Say whether this side is locked at all, in the statement that posts or before it.
+    """
+    return facts.keeping == "direct" or needs_lock(facts, wanted, side)
+
+
 def params_of(wanted: Intent, debit: Facts, credit: Facts, now: datetime | None) -> dict[str, object]:
     """
     Return the parameters that every posting statement takes.

@@ -36,21 +36,30 @@ def write_batch(
     return [written(transfer, transfer_id, recorded_at) for transfer, transfer_id in zip(accepted, ids, strict=True)]
 
 
+def unlocked_params(judgement: Judgement) -> dict[str, Any]:
+    """
+    Return what a batch believes of the accounts it doesn't lock, for its statement to check as it writes.
+    """
+    unlocked = judgement.unlocked
+    return {
+        "free_ids": list(unlocked),
+        "free_keepings": [facts.keeping for facts in unlocked.values()],
+        "free_debited": [account_id in judgement.unlocked_debited for account_id in unlocked],
+        "unlocked_base_max": UNLOCKED_BASE_MAX,
+    }
+
+
 def _claim_keys(judgement: Judgement, accepted: Sequence[Accepted], ids: Sequence[int]) -> Plan[int]:
     in_key_order = sorted(
         (transfer.intent.key, transfer_id, transfer.debit.id)
         for transfer, transfer_id in zip(accepted, ids, strict=True)
     )
-    unlocked = judgement.unlocked
     rows = yield step(
         "batch.claim_keys",
         keys=[key for key, _, _ in in_key_order],
         transfer_ids=[transfer_id for _, transfer_id, _ in in_key_order],
         debit_ids=[debit_id for _, _, debit_id in in_key_order],
-        free_ids=list(unlocked),
-        free_keepings=[facts.keeping for facts in unlocked.values()],
-        free_debited=[account_id in judgement.unlocked_debited for account_id in unlocked],
-        unlocked_base_max=UNLOCKED_BASE_MAX,
+        **unlocked_params(judgement),
     )
     claimed: int = rows[0]["claimed"]
     return claimed
