@@ -13,6 +13,7 @@ from lastro import Ledger
 from lastro.model.account import Keeping
 from lastro.testing import Clock
 from tests.conformance.conftest import Raw
+from tests.conformance.eyes import PostgresRaw
 
 pytestmark = pytest.mark.usefixtures("balanced")
 
@@ -308,6 +309,43 @@ def assert_unreadable(book: Ledger, raw: Raw, column: str | None, breaking: str)
             book.entries("a", "BRL")
     # Put back what can be put back, so that the books are in order for the test's end.
     raw("UPDATE {s}.transfer SET amount = 5")
+
+
+@pytest.mark.req("1.7")
+@pytest.mark.stores("postgres")
+@pytest.mark.parametrize("keeping", KEEPINGS)
+def test_a_lock_row_that_cannot_be_updated_stops_the_payment(
+    book: Ledger, reopen: Callable[..., Ledger], raw: PostgresRaw, keeping: Keeping
+) -> None:
+    """A payment whose lock row is held, full or gone is an error and writes nothing; it is never "insufficient"."""
+    book.open_account("a", "BRL", keeping=keeping)
+    book.post(**wanted(key="seed", amount=100))
+    ((account_id,),) = raw("SELECT id FROM {s}.account WHERE name = 'a'")
+    payment = wanted(debit="a", credit="world")
+    before = raw.written()
+    hasty = reopen(lock_timeout_ms=50)
+    with raw.connection.transaction():
+        raw("SELECT FROM {s}.base WHERE account_id = %s FOR NO KEY UPDATE", account_id)
+        for call in (lambda: hasty.post(**payment), lambda: hasty.post_many([payment])):
+            with pytest.raises(lastro.LockTimeout):
+                call()
+    assert raw.written() == before
+    raw("UPDATE {s}.base SET payments = 9223372036854775807 WHERE account_id = %s", account_id)
+    for call in (lambda: book.post(**payment), lambda: book.post_many([payment])):
+        with pytest.raises(lastro.LastroError) as caught:
+            call()
+        assert not isinstance(caught.value, lastro.InsufficientFunds)
+    raw("UPDATE {s}.base SET payments = 0 WHERE account_id = %s", account_id)
+    assert raw.written() == before
+    raw("SET session_replication_role = replica")
+    ((row,),) = raw("DELETE FROM {s}.base WHERE account_id = %s RETURNING to_jsonb(base)::text", account_id)
+    for call in (lambda: book.post(**payment), lambda: book.post_many([payment])):
+        with pytest.raises(lastro.LastroError) as caught:
+            call()
+        assert not isinstance(caught.value, lastro.InsufficientFunds)
+    raw("INSERT INTO {s}.base SELECT * FROM jsonb_populate_record(NULL::{s}.base, %s::jsonb)", row)
+    assert raw.written() == before
+    assert not book.post(**payment).replayed
 
 
 def test_a_transfer_that_is_not_there_is_none(book: Ledger) -> None:
