@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import aiosqlite
 import psycopg
+from django.db import connections, transaction
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
@@ -17,6 +18,7 @@ from sqlalchemy.orm import Session
 import lastro
 from lastro.ledger import AsyncHeldLedger, HeldLedger
 from tests.conformance.eyes import in_store
+from tests.support.django_connections import alias_of
 
 Settle = Callable[[Any], Any]
 
@@ -56,6 +58,50 @@ def opened(url: str, name: str, style: Style, **options: Any) -> Book:
     return Book(style.settle(connecting(url, ledger=name, **options)), style)
 
 
+class DjangosHandle:
+    """
+    A Django application inside an atomic block, spoken to as if it held a driver's connection. `connection` is what it
+    hands to within().
+    """
+
+    def __init__(self, url: str) -> None:
+        self.alias = alias_of(url)
+        self.connection = connections[self.alias]
+        self._begin()
+
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a statement as an application does, which Django's own cursor guards."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall()) if cursor.description else []
+
+    def commit(self) -> None:
+        """Leave the block, and begin the next one."""
+        self._block.__exit__(None, None, None)
+        self._begin()
+
+    def rollback(self) -> None:
+        """Leave the block as an error leaves it, and begin the next one."""
+        transaction.set_rollback(True, using=self.alias)
+        self.commit()
+
+    def in_savepoint(self, work: Callable[[], object], *, undo: bool) -> None:
+        """Work in a block within the block."""
+        with transaction.atomic(using=self.alias):
+            work()
+            transaction.set_rollback(undo, using=self.alias)
+
+    def close(self) -> None:
+        """Roll back what is left, and disconnect."""
+        transaction.set_rollback(True, using=self.alias)
+        self._block.__exit__(None, None, None)
+        self.connection.close()
+
+    def _begin(self) -> None:
+        self._block = transaction.atomic(using=self.alias)
+        self._block.__enter__()
+
+
 class Caller:
     """
     An application's own transaction: what it holds (`handle`), and what it does with it besides posting.
@@ -66,13 +112,16 @@ class Caller:
     def __init__(self, kind: str, url: str, schema: str, settle: Settle) -> None:
         self.kind, self._url, self._schema, self._settle = kind, url, schema, settle
         self._store = "sqlite" if url.startswith("sqlite:") else "postgres"
-        self._drivers_own = not kind.startswith("SQLAlchemy")
+        self._drivers_own = not kind.startswith(("SQLAlchemy", "Django"))
+        self._django: DjangosHandle | None = None
         self._engine: Engine | AsyncEngine | None = None
         self.handle: Any = self._open()
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement (`{s}.` stands before the ledger's names) in the caller's transaction and return its rows."""
         spelt = in_store(statement, self._schema, self._store)
+        if self._django is not None:
+            return self._django.execute(spelt)
         if self._drivers_own:
             cursor = self._settle(self.handle.execute(spelt))
             return list(self._settle(cursor.fetchall())) if cursor.description else []
@@ -85,11 +134,11 @@ class Caller:
 
     def commit(self) -> None:
         """Commit as the application would."""
-        self._settle(self.handle.commit())
+        self._settle((self._django or self.handle).commit())
 
     def rollback(self) -> None:
         """Roll back as the application would."""
-        self._settle(self.handle.rollback())
+        self._settle((self._django or self.handle).rollback())
 
     def in_savepoint(self, work: Callable[[], object], *, undo: bool) -> None:
         """Do some work inside a savepoint of the application's, kept or undone."""
@@ -97,6 +146,9 @@ class Caller:
             self.execute("SAVEPOINT mine")
             work()
             self.execute("ROLLBACK TO SAVEPOINT mine" if undo else "RELEASE SAVEPOINT mine")
+            return
+        if self._django is not None:
+            self._django.in_savepoint(work, undo=undo)
             return
         nested = self.handle.begin_nested()
         if inspect.isawaitable(nested):
@@ -106,7 +158,7 @@ class Caller:
 
     def close(self) -> None:
         """Give everything back."""
-        self._settle(self.handle.close())
+        self._settle((self._django or self.handle).close())
         if self._engine is not None:
             self._settle(self._engine.dispose())
 
@@ -120,6 +172,9 @@ class Caller:
                 return sqlite3.connect(sqlite_path(self._url))
             case "aiosqlite":
                 return self._settle(aiosqlite.connect(sqlite_path(self._url)))
+            case "Django":
+                self._django = DjangosHandle(self._url)
+                return self._django.connection
             case "SQLAlchemy Connection" | "SQLAlchemy Session":
                 self._engine = create_engine(self._url.replace("postgresql://", "postgresql+psycopg://", 1))
                 return self._engine.connect() if self.kind.endswith("Connection") else Session(self._engine)
@@ -143,8 +198,8 @@ async def _connect(engine: AsyncEngine) -> Any:
 
 
 BLOCKING_CALLERS = {
-    "postgres": ("psycopg", "SQLAlchemy Connection", "SQLAlchemy Session"),
-    "sqlite": ("sqlite3", "SQLAlchemy Connection", "SQLAlchemy Session"),
+    "postgres": ("psycopg", "SQLAlchemy Connection", "SQLAlchemy Session", "Django"),
+    "sqlite": ("sqlite3", "SQLAlchemy Connection", "SQLAlchemy Session", "Django"),
 }
 AWAITING_CALLERS = {
     "postgres": ("async psycopg", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession"),
