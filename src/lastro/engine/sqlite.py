@@ -111,13 +111,16 @@ class SqliteEngine:
         return self._pool
 
 
-def hold(connection: object, settings: EngineSettings) -> HeldSqlite | HeldDjango:
+def hold(connection: object, settings: EngineSettings, *, locked: bool = False) -> HeldSqlite | HeldDjango:
     """
-    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it.
+    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it; *locked*
+    where it was begun IMMEDIATE.
     """
     if comes_from_django(connection):
-        return HeldDjango(connection, DIALECT, vendor="sqlite", hold=lambda driver: HeldSqlite(driver, settings))
-    return HeldSqlite(connection, settings)
+        return HeldDjango(
+            connection, DIALECT, vendor="sqlite", hold=lambda driver: HeldSqlite(driver, settings, locked=locked)
+        )
+    return HeldSqlite(connection, settings, locked=locked)
 
 
 class _OwnTransaction:

@@ -1,0 +1,191 @@
+"""
+The books as Django models: unmanaged, over the tables and views of the ledger `default`, and only to be read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+from django.db import models
+
+from lastro.django.configuration import configured, table_of
+from lastro.django.fields import AmountField, MomentField
+from lastro.errors import InvalidInput
+from lastro.model.limits import (
+    ACCOUNT_CHARACTERS_MAX,
+    ACTOR_CHARACTERS_MAX,
+    CAUSE_CHARACTERS_MAX,
+    CURRENCY_CHARACTERS_MAX,
+    KEY_CHARACTERS_MAX,
+    KIND_CHARACTERS_MAX,
+    SOURCE_CHARACTERS_MAX,
+)
+
+WORD_CHARACTERS_MAX = 16
+
+
+def _refuse(doing: str) -> NoReturn:
+    raise InvalidInput(
+        f"the books are only read here, and {doing} writes: post through lastro.django.ledger()", argument="model"
+    )
+
+
+class Books(models.QuerySet):
+    """
+    Rows of the books, from the ledger's own database.
+    """
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        _refuse("update()")
+
+    def delete(self) -> NoReturn:
+        """Refuse."""
+        _refuse("delete()")
+
+    def bulk_create(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        _refuse("bulk_create()")
+
+
+class OnTheLedgersDatabase(models.Manager.from_queryset(Books)):  # type: ignore[misc]
+    """
+    Reads from the database that LASTRO names, whatever the project's routers say.
+    """
+
+    def get_queryset(self) -> Any:
+        """Return all rows."""
+        return super().get_queryset().using(configured().database)
+
+
+class Read(models.Model):
+    """
+    A row that is only read.
+    """
+
+    objects = OnTheLedgersDatabase()
+
+    class Meta:
+        """Permissions to view, and no others."""
+
+        abstract = True
+        managed = False
+        default_permissions: ClassVar = ("view",)
+        base_manager_name = "objects"
+
+    def save(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        _refuse("save()")
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        _refuse("delete()")
+
+
+class Account(Read):
+    """
+    An account. Its terms and its balance stand in `Balance`.
+    """
+
+    id = models.BigIntegerField(primary_key=True)
+    name = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
+    opened_at = MomentField(in_table=True)
+    closed_at = MomentField(null=True, in_table=True)
+    metadata = models.JSONField(null=True)
+
+    class Meta(Read.Meta):
+        """Over the table, which is written once an account."""
+
+        db_table = table_of("account")
+        ordering: ClassVar = ("name", "currency")
+        unique_together: ClassVar = (("name", "currency"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.currency}"
+
+
+class Balance(Read):
+    """
+    An account's terms, and what is posted, held and available on it, in minor units. Name the account: a balance that is
+    kept summed is the sum of its history.
+    """
+
+    account_id = models.BigIntegerField(primary_key=True)
+    account = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
+    keeping = models.CharField(max_length=WORD_CHARACTERS_MAX)
+    state = models.CharField(max_length=WORD_CHARACTERS_MAX)
+    floor = AmountField(null=True)
+    posted = AmountField()
+    held = AmountField()
+    available = AmountField()
+
+    class Meta(Read.Meta):
+        """Over the view."""
+
+        db_table = table_of("balance")
+
+    def __str__(self) -> str:
+        return f"{self.account} {self.currency}"
+
+
+class Entry(Read):
+    """
+    One side of a transfer. Filter by `account` and `currency`, or by `cause`: those have an index.
+    """
+
+    pk = models.CompositePrimaryKey("transfer_id", "side")
+    transfer_id = models.BigIntegerField()
+    side = models.CharField(max_length=WORD_CHARACTERS_MAX)
+    account = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
+    kind = models.CharField(max_length=KIND_CHARACTERS_MAX)
+    amount = AmountField()
+    balance_before = AmountField(null=True)
+    balance_after = AmountField(null=True)
+    counter_account = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    key = models.CharField(max_length=KEY_CHARACTERS_MAX)
+    cause = models.CharField(max_length=CAUSE_CHARACTERS_MAX, null=True)
+    reverses = models.CharField(max_length=KEY_CHARACTERS_MAX, null=True)
+    source = models.CharField(max_length=SOURCE_CHARACTERS_MAX, null=True)
+    actor = models.CharField(max_length=ACTOR_CHARACTERS_MAX, null=True)
+    occurred_at = MomentField()
+    recorded_at = MomentField()
+    metadata = models.JSONField(null=True)
+    account_id = models.BigIntegerField()
+
+    class Meta(Read.Meta):
+        """Over the view."""
+
+        db_table = table_of("entry")
+        verbose_name_plural = "entries"
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.side}"
+
+
+class Movement(Read):
+    """
+    One transfer, in the columns of a classic points ledger. By its key take `ledger().transfer(key)`, which has an index.
+    """
+
+    movement_key = models.CharField(primary_key=True, max_length=KEY_CHARACTERS_MAX)
+    position = models.BigIntegerField()
+    kind = models.CharField(max_length=KIND_CHARACTERS_MAX)
+    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
+    debit = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    credit = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    amount = AmountField()
+    occurred_at = MomentField()
+    recorded_at = MomentField()
+    cause = models.CharField(max_length=CAUSE_CHARACTERS_MAX, null=True)
+    reverses = models.CharField(max_length=KEY_CHARACTERS_MAX, null=True)
+
+    class Meta(Read.Meta):
+        """Over the view."""
+
+        db_table = table_of("movement")
+
+    def __str__(self) -> str:
+        return self.movement_key
