@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
     initial = True
     # Each migration of a ledger is a transaction of its own.
     atomic = False
-    dependencies: ClassVar = []
+    dependencies: ClassVar[list[tuple[str, str]]] = []
     operations: ClassVar = [
         migrations.CreateModel(
             name="Account",
