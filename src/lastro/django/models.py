@@ -188,4 +188,4 @@ class Movement(Read):
         db_table = table_of("movement")
 
     def __str__(self) -> str:
-        return self.movement_key
+        return f"{self.movement_key}"

@@ -20,6 +20,8 @@ EXPECTED = "a Django connection (django.db.connection, django.db.connections[ali
 class HoldsDriver(Protocol):
     """What runs plans on a driver's connection."""
 
+    dialect: str
+
     def run(self, make: MakePlan[T], effect: Effect) -> T:
         """Run a plan to its result."""
         ...
