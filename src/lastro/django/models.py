@@ -47,6 +47,10 @@ class Books(models.QuerySet):
         """Refuse."""
         _refuse("bulk_create()")
 
+    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        _refuse("bulk_update()")
+
 
 class OnTheLedgersDatabase(models.Manager.from_queryset(Books)):  # type: ignore[misc]
     """

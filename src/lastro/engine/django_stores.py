@@ -56,6 +56,7 @@ def store_of(vendor: str) -> Store:
 @contextmanager
 def _immediately(connection: Any) -> Iterator[None]:
     # A transaction of SQLite's that reads first and writes later may fail at once, and no timeout applies.
+    connection.ensure_connection()
     chosen, connection.transaction_mode = connection.transaction_mode, "IMMEDIATE"
     try:
         yield
