@@ -136,6 +136,8 @@ def _comes_from_the_driver(refusal: Refusal) -> bool:
 
 
 def _mark_for_rollback(wrapper: Any, error: BaseException) -> None:
+    # Else Django would keep a connection that broke here for the next request.
+    wrapper.errors_occurred = True
     if wrapper.in_atomic_block:
         wrapper.needs_rollback = True
         # Django names it as the cause when somebody goes on in the block.

@@ -8,22 +8,8 @@ from django.test import TestCase
 
 import lastro
 import lastro.django
-from books.committing import Committing
+from books.committing import Books, Opened
 from books.models import Order, wanted
-
-
-class Books:
-    """Accounts `a` and `b` (direct) and `hot`, opened in the block of the test or for good."""
-
-    def setUp(self) -> None:
-        """Open them."""
-        self.ledger = lastro.django.ledger()
-        for name, keeping in (("a", "direct"), ("b", "direct"), ("hot", "hot")):
-            self.ledger.open_account(name, "BRL", keeping=keeping)
-
-    def posted(self, name: str = "a") -> int:
-        """The balance of an account."""
-        return self.ledger.balance(name, "BRL").posted
 
 
 class InABlock(Books, TestCase):
@@ -166,22 +152,8 @@ class InABlock(Books, TestCase):
         self.assertEqual(self.posted(), 5)
 
 
-class Committed(Books, Committing):
+class Committed(Opened):
     """Where a test needs transactions that end."""
-
-    # What a TransactionTestCase flushes are the application's tables; the history can't be, so keys differ by test.
-    def key(self, name: str = "") -> str:
-        """A key of this test's own."""
-        return f"{self.id()}:{name}"
-
-    def setUp(self) -> None:
-        """Open the accounts, and remember what is on them."""
-        super().setUp()
-        self.before = self.posted()
-
-    def gained(self) -> int:
-        """What `a` has more than at the beginning."""
-        return self.posted() - self.before
 
     def test_autocommit_is_refused_by_within(self) -> None:
         """within() on Django's connection outside a block says to use transaction.atomic()."""
@@ -274,23 +246,6 @@ class Committed(Books, Committing):
         if connection.vendor == "postgresql":
             self.assertEqual(self.ledger.keep_partitions(), 0)
             self.assertEqual(self.ledger.partitions()[0].name, "transfer_p1")
-
-    def test_a_lost_connection_is_opened_again(self) -> None:
-        """A call outside a block survives the end of a persistent connection; inside it is a fault."""
-        if connection.vendor != "postgresql":
-            self.skipTest("SQLite has no server that could go away")
-        pid = connection.connection.info.backend_pid
-        rival = connection.copy("rival")
-        with rival.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
-        self.ledger.post(**wanted(key=self.key()))
-        self.assertNotEqual(connection.connection.info.backend_pid, pid)
-        with self.assertRaises(lastro.ConnectionLost), transaction.atomic():
-            with rival.cursor() as cursor:
-                cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid])
-            self.ledger.post(**wanted(key=self.key("2")))
-        rival.close()
-        self.assertEqual(self.gained(), 5)
 
     def test_autocommit_off(self) -> None:
         """With autocommit off the project commits by itself, and postings wait for that."""
