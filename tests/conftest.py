@@ -18,8 +18,10 @@ from lastro import AsyncLedger, Ledger
 from lastro.embedded import EmbeddedServer
 from lastro.testing import temporary_ledger
 from lastro.testing.temporary import THROW_AWAY_SETTINGS
+from tests.support.mariadb import mariadb_server
 
 URL_VARIABLE = "LASTRO_DATABASE_URL"
+MARIADB_URL_VARIABLE = "LASTRO_TEST_MARIADB_URL"
 REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
 # Two workers, each with pools, threads and processes of its tests.
 TEST_SETTINGS = THROW_AWAY_SETTINGS | {"max_connections": "300"}
@@ -46,6 +48,22 @@ def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Iterato
             yield url
     finally:
         server.release()
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """
+    The URL of a real MariaDB: LASTRO_TEST_MARIADB_URL, or a server of this worker's own.
+
+    One each, because `keep` waits for every transaction of its server: another worker's would hold it up.
+    """
+    given = os.environ.get(MARIADB_URL_VARIABLE)
+    if given:
+        yield given
+        return
+    mariadbd = require("mariadbd", name="mariadb")
+    with mariadb_server(mariadbd, require("mariadb-install-db", name="mariadb")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
