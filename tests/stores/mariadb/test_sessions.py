@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import asyncmy
@@ -173,11 +174,10 @@ async def test_what_holds_no_transaction_is_refused(ledger: Ledger, name: str, m
     await async_engine.dispose()
 
 
-def test_mysqlclient_is_taken_where_it_is_installed(ledger: Ledger, mariadb_url: str) -> None:
+def test_mysqlclient_is_taken_where_it_is_installed(ledger: Ledger, mariadb_url: str, mysqlclient: ModuleType) -> None:
     """Mysqlclient's connection carries a posting too; in autocommit mode it is refused, whatever it doesn't tell."""
-    driver = pytest.importorskip("MySQLdb", reason="mysqlclient needs a compiler and isn't in the lock")
     ledger.open_account("a", CURRENCY)
-    caller = driver.connect(**arguments_of(mariadb_url))
+    caller = mysqlclient.connect(**arguments_of(mariadb_url))
     held = ledger.within(caller)
     assert not held.post(**fields("1")).replayed
     assert held.post_many([fields("1"), fields("2")])[0].replayed
