@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import sys
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import django
+import pymysql
 from django.conf import settings
 from django.db import connections
 from psycopg.conninfo import conninfo_to_dict
+
+from tests.support.mariadb import arguments_of
 
 _numbers = itertools.count()
 ENGINES = {"postgresql": "postgresql", "sqlite": "sqlite3", "mariadb": "mysql", "mysql": "mysql"}
@@ -20,6 +25,19 @@ def configure() -> None:
     if not settings.configured:
         settings.configure(DATABASES={"default": {}}, USE_TZ=True, INSTALLED_APPS=[])
         django.setup()
+
+
+def known_as_mysqlclient() -> None:
+    """
+    Let Django's backend take PyMySQL for mysqlclient, as PyMySQL's own documentation says; for Django's import alone,
+    since tests of mysqlclient itself look for the real one.
+    """
+    if "django.db.backends.mysql.base" in sys.modules:
+        return
+    pymysql.install_as_MySQLdb()
+    importlib.import_module("django.db.backends.mysql.base")
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"MySQLdb", "_mysql"}]:
+        del sys.modules[name]
 
 
 def database(url: str, **changed: Any) -> dict[str, Any]:
@@ -34,13 +52,14 @@ def database(url: str, **changed: Any) -> dict[str, Any]:
         names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
         entry |= {name: str(parts.get(part, "")) for part, name in names.items()}
     else:
-        address = urlsplit(url)
+        known_as_mysqlclient()
+        address = arguments_of(url)
         entry |= {
-            "NAME": address.path.lstrip("/"),
-            "USER": unquote(address.username or ""),
-            "PASSWORD": unquote(address.password or ""),
-            "HOST": address.hostname or "",
-            "PORT": str(address.port or ""),
+            "NAME": "",
+            "USER": address["user"],
+            "PASSWORD": address["password"],
+            "HOST": address.get("unix_socket", address["host"]),
+            "PORT": "" if "unix_socket" in address else str(address["port"]),
         }
     return entry | changed
 
