@@ -10,17 +10,18 @@ import pytest
 from tests.django.running import PROJECT, databases, manage
 
 EVERYWHERE = ("books.cases_atomic", "books.cases_admin", "books.cases_project")
-CASES = {"postgres": (*EVERYWHERE, "books.cases_server"), "sqlite": EVERYWHERE}
+CASES = {"postgres": (*EVERYWHERE, "books.cases_server"), "mariadb": EVERYWHERE, "sqlite": EVERYWHERE}
 TESTS_MIN = 55
 
 
-@pytest.mark.parametrize("store", ["postgres", "sqlite"])
+@pytest.mark.parametrize("store", ["postgres", "mariadb", "sqlite"])
 @pytest.mark.parametrize("use_tz", ["1", "0"], ids=["aware", "naive"])
 def test_the_projects_tests(
     store: str, use_tz: str, request: pytest.FixtureRequest, tmp_path: Path, worker: str
 ) -> None:
     """transaction.atomic, settings, migrations, the admin, views and threads: every test of the project passes."""
-    url = f"sqlite:///{tmp_path}" if store == "sqlite" else str(request.getfixturevalue("server_url"))
+    fixture = {"postgres": "server_url", "mariadb": "mariadb_url"}.get(store)
+    url = f"sqlite:///{tmp_path}" if fixture is None else str(request.getfixturevalue(fixture))
     environment = {
         "PROJECT_DATABASES": databases(url, tmp_path, f"project_{worker}_{use_tz}"),
         "PROJECT_USE_TZ": use_tz,

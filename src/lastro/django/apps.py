@@ -11,6 +11,7 @@ from django.db.models.signals import post_migrate
 
 from lastro.django.bound import forget
 from lastro.django.checks import check_settings
+from lastro.django.configuration import remember_names
 from lastro.django.migrating import complete
 
 
@@ -25,7 +26,8 @@ class LastroConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks and the receivers."""
+        """Register the checks and the receivers, and remember how things are called."""
+        remember_names()
         checks.register(check_settings, checks.Tags.database, checks.Tags.compatibility)
         post_migrate.connect(complete, sender=self, dispatch_uid="lastro.complete")
         setting_changed.connect(forget, dispatch_uid="lastro.forget")

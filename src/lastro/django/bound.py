@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from django.db import Error, connections, transaction
 
-from lastro.django.configuration import DEFAULT, SETTING, Configured, configured
+from lastro.django.configuration import DEFAULT, SETTING, Configured, configured, in_test_database
 from lastro.engine.django_held import HoldsDriver, autocommits
 from lastro.engine.django_stores import store_of
 from lastro.engine.retrying import Tries
@@ -19,9 +19,11 @@ from lastro.engine.settings import EngineSettings
 from lastro.errors import ConnectionLost, Fault, InvalidInput, OutcomeUnknown
 from lastro.ledger import Ledger
 from lastro.ledger.operations import Operations
+from lastro.ledger.running import Engine
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
-from lastro.plans.plan import Effect, MakePlan
+from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Step
+from lastro.schema.migrations import removal
 
 T = TypeVar("T")
 
@@ -43,6 +45,11 @@ class DjangoEngine:
         """Whether the thread is inside a transaction that Django or the project began and will end."""
         connection = connections[self._alias]
         return bool(connection.in_atomic_block) or not autocommits(connection)
+
+    @property
+    def in_test_database(self) -> bool:
+        """Whether Django's tests have put a database of theirs in the place of the project's."""
+        return in_test_database(self._alias)
 
     def run(self, make: MakePlan[T], effect: Effect) -> T:
         """
@@ -66,6 +73,14 @@ class DjangoEngine:
         Return an engine for the transaction that the caller holds on *connection*.
         """
         return self._store.hold(connection, self._settings)
+
+    def beside(self) -> Engine | None:
+        """
+        Return an engine on a connection beside Django's, to be closed, where what needs transactions of its own can't
+        run on Django's: on MySQL and MariaDB.
+        """
+        make = self._store.engine_beside
+        return None if make is None else make(connections[self._alias].settings_dict, self._settings)
 
     def close(self) -> None:
         """
@@ -119,9 +134,24 @@ class DjangoLedger(Ledger):
             argument="using",
         )
 
+    def begin_test_anew(self) -> None:
+        """
+        Drop what an earlier test run left of this ledger, where Django drops its test database and not the ledger beside
+        it (MySQL and MariaDB). Does nothing outside a test database, and nothing on the other stores.
+        """
+        beside = self._django.beside() if self._django.in_test_database else None
+        if beside is not None:
+            name = self._operations.ledger
+            beside.run(lambda: _removed(beside.dialect, name), Effect.KEYED)
+            beside.close()
+
     def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
         self._refuse_inside_a_block()
-        return super()._walk(course, migrating=migrating)
+        beside = self._django.beside()
+        if beside is None:
+            return super()._walk(course, migrating=migrating)
+        with Ledger(beside, self._operations) as ledger:
+            return ledger._walk(course, migrating=migrating)  # noqa: SLF001  (the same method, elsewhere)
 
     def _refuse_inside_a_block(self) -> None:
         if self._django.in_transaction:
@@ -130,6 +160,11 @@ class DjangoLedger(Ledger):
                 "(in a test: TransactionTestCase, not TestCase)",
                 argument="using",
             )
+
+
+def _removed(dialect: str, name: str) -> Plan[None]:
+    yield TOGETHER
+    yield Step("script", {}, script=removal(dialect, name))
 
 
 def ledger(using: str = DEFAULT) -> DjangoLedger:

@@ -4,7 +4,7 @@ What the setting `LASTRO` says: which ledgers the project has, and on which of D
 | option of `LASTRO["default"]` | means | without it |
 |---|---|---|
 | `DATABASE` | the alias in `DATABASES` | `default` |
-| `LEDGER` | the ledger: a schema on PostgreSQL, a prefix of the tables' names on SQLite | `lastro` |
+| `LEDGER` | the ledger: a schema on PostgreSQL, a database on MariaDB and MySQL, a prefix of the tables' names on SQLite | `lastro` |
 | `LOCK_TIMEOUT_MS` | milliseconds that a call waits for a lock | 3,000 |
 
 Without the setting there is one ledger, `default`, with all of that. Other names are other ledgers of the project.
@@ -12,6 +12,7 @@ Without the setting there is one ledger, `default`, with all of that. Other name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -26,7 +27,11 @@ from lastro.sql.catalogue import LEDGER, ledger_name
 
 SETTING: Final = "LASTRO"
 DEFAULT: Final = "default"
+LEDGER_CHARACTERS_MAX: Final = 48
 OPTIONS: Final = ("DATABASE", "LEDGER", "LOCK_TIMEOUT_MS")
+
+
+_named: dict[str, str] = {}
 
 
 class Configured(NamedTuple):
@@ -59,6 +64,11 @@ def configured(using: str = DEFAULT) -> Configured:
     """
     Return the ledger called *using* in the settings. Raises ImproperlyConfigured, in the words of `manage.py check`.
     """
+    terms = _configured(using)
+    return terms._replace(ledger=f"{_test_prefix(terms)}{terms.ledger}"[-LEDGER_CHARACTERS_MAX:])
+
+
+def _configured(using: str) -> Configured:
     wrong = next(mistakes(), None)
     if wrong is not None:
         raise ImproperlyConfigured(f"{wrong.message} {wrong.hint} ({wrong.number})")
@@ -66,6 +76,28 @@ def configured(using: str = DEFAULT) -> Configured:
     if using not in said:
         raise ImproperlyConfigured(f"there is no ledger {using!r} in {SETTING}; there is: {', '.join(sorted(said))}")
     return Configured(**{option.lower(): value for option, value in said[using].items()})
+
+
+def in_test_database(alias: str) -> bool:
+    """
+    Say whether Django's tests have put a database of theirs in the place of the project's.
+    """
+    return bool(_named) and connections[alias].settings_dict["NAME"] != _named[alias]
+
+
+def remember_names() -> None:
+    """
+    Remember what the databases are called in the settings, before tests rename them.
+    """
+    _named.update({alias: connections[alias].settings_dict["NAME"] for alias in connections.settings})
+
+
+def _test_prefix(terms: Configured) -> str:
+    # Elsewhere a ledger lives inside Django's database. Here it is one beside it, and a test must not meet the real one.
+    if terms.vendor != "mysql" or not in_test_database(terms.database):
+        return ""
+    name = str(connections[terms.database].settings_dict["NAME"])
+    return re.sub(r"[^a-z0-9_]", "_", name.lower()) + "_"
 
 
 def on_database(alias: str) -> list[str]:
@@ -136,9 +168,20 @@ def table_of(name: str) -> str:
     """
     Return what Django calls a table or view of the ledger `default`: on PostgreSQL it lives in the ledger's schema.
     """
-    terms = configured()
+    return _quoted(name, configured())
+
+
+def declared_table_of(name: str) -> str:
+    """
+    Return the same as the settings have it, in a test as well: for models and migrations, which are compared by it.
+    """
+    return _quoted(name, _configured(DEFAULT))
+
+
+def _quoted(name: str, terms: Configured) -> str:
     # Django takes a name that is quoted already as it is.
-    return f'"{terms.ledger}"."{name}"' if terms.vendor == "postgresql" else f"{terms.ledger}_{name}"
+    mark = {"postgresql": '"', "mysql": "`"}.get(terms.vendor)
+    return f"{terms.ledger}_{name}" if mark is None else f"{mark}{terms.ledger}{mark}.{mark}{name}{mark}"
 
 
 def _said() -> Any:

@@ -24,9 +24,24 @@ class AmountField(models.BigIntegerField):
         return None if value is None else int(value)
 
 
+class WordField(models.CharField):
+    """
+    Text: MariaDB and MySQL hold what is compared byte by byte as bytes.
+    """
+
+    def get_internal_type(self) -> str:
+        """Keep Django's advice on how to make such a column away: the ledger makes its own."""
+        return "WordField"
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> str | None:
+        """Return the text."""
+        return value.decode() if isinstance(value, bytes) else value
+
+
 class MomentField(models.DateTimeField):
     """
-    A moment: SQLite's tables hold whole microseconds since 1970, its views text that ends in Z.
+    A moment: SQLite's tables hold whole microseconds since 1970, its views text that ends in Z; MariaDB and MySQL hold it
+    without a time zone, in UTC.
     """
 
     def __init__(self, *args: Any, in_table: bool = False, **kwargs: Any) -> None:
@@ -58,14 +73,18 @@ class MomentField(models.DateTimeField):
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:  # noqa: FBT001, FBT002  (Django's signature)
         """Return a moment as the column holds it."""
         moment = value if prepared else self.get_prep_value(value)
-        if connection.vendor != "sqlite" or not isinstance(moment, datetime):
+        if connection.vendor == "postgresql" or not isinstance(moment, datetime):
             return super().get_db_prep_value(moment, connection, prepared=True)
         aware = moment if moment.tzinfo else timezone.make_aware(moment, timezone.get_default_timezone())
+        if connection.vendor == "mysql":
+            return f"{aware.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}"
         if self.in_table:
             return microseconds(aware)
         return f"{aware.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _stored_in(connection: Any) -> Any:
+    if connection.vendor == "mysql":
+        return UTC
     # A session without a time zone of its own is in the project's.
     return connection.timezone or timezone.get_default_timezone()

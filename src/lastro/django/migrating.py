@@ -41,6 +41,7 @@ class BringLedgersUp(Operation):
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         """Migrate the ledgers that LASTRO puts on this database."""
         for name in on_database(schema_editor.connection.alias):
+            ledger(name).begin_test_anew()
             ledger(name).migrate()
 
     def describe(self) -> str:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NoReturn
 
 from django.db import models
 
-from lastro.django.configuration import configured, table_of
-from lastro.django.fields import AmountField, MomentField
+from lastro.django.configuration import configured, declared_table_of, table_of
+from lastro.django.fields import AmountField, MomentField, WordField
 from lastro.errors import InvalidInput
 from lastro.model.limits import (
     ACCOUNT_CHARACTERS_MAX,
@@ -58,7 +58,9 @@ class OnTheLedgersDatabase(models.Manager.from_queryset(Books)):  # type: ignore
     """
 
     def get_queryset(self) -> Any:
-        """Return all rows."""
+        """Return all rows, of the table that LASTRO means now: tests change it, and Django's test databases."""
+        meta = self.model._meta  # noqa: SLF001  (public under this name)
+        meta.db_table = table_of(meta.model_name)
         return super().get_queryset().using(configured().database)
 
 
@@ -92,8 +94,8 @@ class Account(Read):
     """
 
     id = models.BigIntegerField(primary_key=True)
-    name = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
-    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
+    name = WordField(max_length=ACCOUNT_CHARACTERS_MAX)
+    currency = WordField(max_length=CURRENCY_CHARACTERS_MAX)
     opened_at = MomentField(in_table=True)
     closed_at = MomentField(null=True, in_table=True)
     metadata = models.JSONField(null=True)
@@ -101,7 +103,7 @@ class Account(Read):
     class Meta(Read.Meta):
         """Over the table, which is written once an account."""
 
-        db_table = table_of("account")
+        db_table = declared_table_of("account")
         ordering: ClassVar = ("name", "currency")
         unique_together: ClassVar = (("name", "currency"),)
 
@@ -116,10 +118,10 @@ class Balance(Read):
     """
 
     account_id = models.BigIntegerField(primary_key=True)
-    account = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
-    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
-    keeping = models.CharField(max_length=WORD_CHARACTERS_MAX)
-    state = models.CharField(max_length=WORD_CHARACTERS_MAX)
+    account = WordField(max_length=ACCOUNT_CHARACTERS_MAX)
+    currency = WordField(max_length=CURRENCY_CHARACTERS_MAX)
+    keeping = WordField(max_length=WORD_CHARACTERS_MAX)
+    state = WordField(max_length=WORD_CHARACTERS_MAX)
     floor = AmountField(null=True)
     posted = AmountField()
     held = AmountField()
@@ -128,7 +130,7 @@ class Balance(Read):
     class Meta(Read.Meta):
         """Over the view."""
 
-        db_table = table_of("balance")
+        db_table = declared_table_of("balance")
 
     def __str__(self) -> str:
         return f"{self.account} {self.currency}"
@@ -141,19 +143,19 @@ class Entry(Read):
 
     pk = models.CompositePrimaryKey("transfer_id", "side")
     transfer_id = models.BigIntegerField()
-    side = models.CharField(max_length=WORD_CHARACTERS_MAX)
-    account = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
-    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
-    kind = models.CharField(max_length=KIND_CHARACTERS_MAX)
+    side = WordField(max_length=WORD_CHARACTERS_MAX)
+    account = WordField(max_length=ACCOUNT_CHARACTERS_MAX)
+    currency = WordField(max_length=CURRENCY_CHARACTERS_MAX)
+    kind = WordField(max_length=KIND_CHARACTERS_MAX)
     amount = AmountField()
     balance_before = AmountField(null=True)
     balance_after = AmountField(null=True)
-    counter_account = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
-    key = models.CharField(max_length=KEY_CHARACTERS_MAX)
-    cause = models.CharField(max_length=CAUSE_CHARACTERS_MAX, null=True)
-    reverses = models.CharField(max_length=KEY_CHARACTERS_MAX, null=True)
-    source = models.CharField(max_length=SOURCE_CHARACTERS_MAX, null=True)
-    actor = models.CharField(max_length=ACTOR_CHARACTERS_MAX, null=True)
+    counter_account = WordField(max_length=ACCOUNT_CHARACTERS_MAX)
+    key = WordField(max_length=KEY_CHARACTERS_MAX)
+    cause = WordField(max_length=CAUSE_CHARACTERS_MAX, null=True)
+    reverses = WordField(max_length=KEY_CHARACTERS_MAX, null=True)
+    source = WordField(max_length=SOURCE_CHARACTERS_MAX, null=True)
+    actor = WordField(max_length=ACTOR_CHARACTERS_MAX, null=True)
     occurred_at = MomentField()
     recorded_at = MomentField()
     metadata = models.JSONField(null=True)
@@ -162,7 +164,7 @@ class Entry(Read):
     class Meta(Read.Meta):
         """Over the view."""
 
-        db_table = table_of("entry")
+        db_table = declared_table_of("entry")
         verbose_name_plural = "entries"
 
     def __str__(self) -> str:
@@ -174,22 +176,22 @@ class Movement(Read):
     One transfer, in the columns of a classic points ledger. By its key take `ledger().transfer(key)`, which has an index.
     """
 
-    movement_key = models.CharField(primary_key=True, max_length=KEY_CHARACTERS_MAX)
+    movement_key = WordField(primary_key=True, max_length=KEY_CHARACTERS_MAX)
     position = models.BigIntegerField()
-    kind = models.CharField(max_length=KIND_CHARACTERS_MAX)
-    currency = models.CharField(max_length=CURRENCY_CHARACTERS_MAX)
-    debit = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
-    credit = models.CharField(max_length=ACCOUNT_CHARACTERS_MAX)
+    kind = WordField(max_length=KIND_CHARACTERS_MAX)
+    currency = WordField(max_length=CURRENCY_CHARACTERS_MAX)
+    debit = WordField(max_length=ACCOUNT_CHARACTERS_MAX)
+    credit = WordField(max_length=ACCOUNT_CHARACTERS_MAX)
     amount = AmountField()
     occurred_at = MomentField()
     recorded_at = MomentField()
-    cause = models.CharField(max_length=CAUSE_CHARACTERS_MAX, null=True)
-    reverses = models.CharField(max_length=KEY_CHARACTERS_MAX, null=True)
+    cause = WordField(max_length=CAUSE_CHARACTERS_MAX, null=True)
+    reverses = WordField(max_length=KEY_CHARACTERS_MAX, null=True)
 
     class Meta(Read.Meta):
         """Over the view."""
 
-        db_table = table_of("movement")
+        db_table = declared_table_of("movement")
 
     def __str__(self) -> str:
         return f"{self.movement_key}"

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import pymysql
 
-from lastro.engine.django_held import HeldDjango, comes_from_django
+from lastro.engine.django_held import HeldDjango
 from lastro.engine.mysql_address import address_of
 from lastro.engine.mysql_courses import UNDO, Progress, own_course
 from lastro.engine.mysql_driver import follow, send
 from lastro.engine.mysql_errors import is_drivers, translated
-from lastro.engine.mysql_held import HeldMysql
+from lastro.engine.mysql_held import HeldMysql, hold
 from lastro.engine.mysql_pool import Connection, Pool, hang_up
 from lastro.engine.mysql_text import DIALECT, Statements, statements_of
 from lastro.engine.retrying import Tries
@@ -95,15 +95,6 @@ class MysqlEngine:
             self._pool = Pool(self._address, self._settings.pool_max)
             self._process = os.getpid()
         return self._pool
-
-
-def hold(connection: object, settings: EngineSettings) -> HeldMysql | HeldDjango:
-    """
-    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it.
-    """
-    if comes_from_django(connection):
-        return HeldDjango(connection, DIALECT, vendor="mysql", hold=lambda driver: HeldMysql(driver, settings.ledger))
-    return HeldMysql(connection, settings.ledger)
 
 
 def _clear(connection: Connection, progress: Progress, *, finished: bool) -> None:

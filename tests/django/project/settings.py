@@ -38,6 +38,10 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 USE_TZ = os.environ.get("PROJECT_USE_TZ", "1") == "1"
 TIME_ZONE = "America/Sao_Paulo"
 DATABASES = json.loads(os.environ["PROJECT_DATABASES"])
+if DATABASES["default"]["ENGINE"].endswith("mysql"):
+    import pymysql
+
+    pymysql.install_as_MySQLdb()
 LASTRO = {
     "default": {"DATABASE": "default", "LEDGER": "books", "LOCK_TIMEOUT_MS": 500},
     "second": {"DATABASE": "other"},

@@ -10,6 +10,7 @@ import lastro
 import lastro.django
 from books.committing import Books, Opened
 from books.models import Order, wanted
+from lastro.django.configuration import table_of
 
 
 class InABlock(Books, TestCase):
@@ -189,8 +190,7 @@ class Committed(Opened):
         with transaction.atomic():
             self.ledger.post(**wanted(key=self.key()))
             with other.cursor() as cursor:
-                table = '"books"."transfer"' if connection.vendor == "postgresql" else "books_transfer"
-                cursor.execute(f"SELECT count(*) FROM {table} WHERE key = %s", [self.key()])
+                cursor.execute(f"SELECT count(*) FROM {table_of('movement')} WHERE movement_key = %s", [self.key()])
                 self.assertEqual(cursor.fetchone(), (0,))
         other.close()
         self.assertEqual(self.gained(), 5)
@@ -200,10 +200,9 @@ class Committed(Opened):
         other = connection.copy("rival")
         other.set_autocommit(False)
         with other.cursor() as cursor:
-            table = '"books"."base"' if connection.vendor == "postgresql" else "books_base"
-            cursor.execute(f"UPDATE {table} SET payments = payments")
+            cursor.execute(f"UPDATE {table_of('base')} SET payments = payments")
         with transaction.atomic():
-            if connection.vendor == "postgresql":
+            if connection.vendor != "sqlite":
                 Order.objects.create(number=1)
             with self.assertRaises(lastro.LockTimeout) as fault:
                 self.ledger.post(**wanted(key=self.key()))
@@ -222,8 +221,7 @@ class Committed(Opened):
         other = connection.copy("rival")
         other.set_autocommit(False)
         with other.cursor() as cursor:
-            table = '"books"."base"' if connection.vendor == "postgresql" else "books_base"
-            cursor.execute(f"UPDATE {table} SET payments = payments")
+            cursor.execute(f"UPDATE {table_of('base')} SET payments = payments")
         with transaction.atomic():
             with self.assertRaises(lastro.LockTimeout), transaction.atomic():
                 self.ledger.post(**wanted(key=self.key()))

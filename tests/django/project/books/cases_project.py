@@ -102,7 +102,7 @@ class Migrating(Committing):
         (leaf,) = MigrationLoader(connection).graph.leaf_nodes("lastro")
         operations = import_module(f"lastro.django.migrations.{leaf[1]}").Migration.operations
         (brought,) = [operation.to for operation in operations if isinstance(operation, BringLedgersUp)]
-        for dialect in ("postgres", "sqlite"):
+        for dialect in ("postgres", "mysql", "sqlite"):
             newest = migrations(dialect, "lastro")[-1]
             self.assertEqual(brought, f"{newest.number:04}_{newest.name}")
 
