@@ -8,25 +8,39 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
+import pymysql
 import pytest
 from psycopg import sql
 
+import lastro
 from tests.django.running import manage
 from tests.house.checkout import ROOT
+from tests.support.mariadb import arguments_of
 
 EXAMPLE = ROOT / "examples" / "django"
 DROP = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
-LINES_MAX = 220
+LINES_MAX = 240
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def environment(request: pytest.FixtureRequest, tmp_path: Path, worker: str) -> Iterator[dict[str, str]]:
     """What tells the example its database: an empty one of this test's own."""
+    name = f"example_{worker}"
     if request.param == "sqlite":
         yield {"LASTRO_DATABASE_URL": "", "SHOP_FILE": str(tmp_path / "shop.sqlite3")}
         return
+    if request.param == "mariadb":
+        mariadb_url = str(request.getfixturevalue("mariadb_url"))
+        with pymysql.connect(**arguments_of(mariadb_url)) as connection, connection.cursor() as cursor:
+            for made in (name, f"{name}_books"):
+                cursor.execute(f"DROP DATABASE IF EXISTS {made}")
+            cursor.execute(f"CREATE DATABASE {name}")
+            url = urlunsplit(urlsplit(mariadb_url)._replace(path=f"/{name}"))
+            yield {"LASTRO_DATABASE_URL": url, "LASTRO_LEDGER": f"{name}_books"}
+            for made in (name, f"{name}_books"):
+                cursor.execute(f"DROP DATABASE IF EXISTS {made}")
+        return
     server_url = str(request.getfixturevalue("server_url"))
-    name = f"example_{worker}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(sql.SQL(DROP).format(sql.Identifier(name)))
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -63,6 +77,17 @@ def test_it_survives_a_rollback_and_a_retry(said: Callable[..., str]) -> None:
     assert said("checkout", "8812", "5990") == "was stored before\norders 1, seller:42 5391\n"
     assert said("checkout", "8812", "5990", "--fail").endswith("orders 1, seller:42 5391\n")
     assert said("checkout", "8813", "12000") == "stored\norders 2, seller:42 16191\n"
+
+
+def test_a_ledger_that_is_there_is_kept(said: Callable[..., str], environment: dict[str, str]) -> None:
+    """Where the ledger was made before, by the library itself, `migrate` takes it as it is."""
+    url = environment["LASTRO_DATABASE_URL"] or f"sqlite:///{environment['SHOP_FILE']}"
+    with lastro.connect(url, ledger=environment.get("LASTRO_LEDGER", "lastro")) as ledger:
+        ledger.migrate()
+        ledger.open_account("seller:42", "BRL")
+        ledger.post(key="before", kind="sale", debit="world", credit="seller:42", amount=7, currency="BRL")
+    assert "Applying lastro.0001_core... OK" in said("migrate")
+    assert said("checkout", "1", "100") == "stored\norders 1, seller:42 97\n"
 
 
 def test_it_is_short() -> None:

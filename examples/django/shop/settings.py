@@ -1,8 +1,10 @@
-"""The settings: SQLite beside the project, or the PostgreSQL at LASTRO_DATABASE_URL."""
+"""The settings: SQLite beside the project, or the PostgreSQL or MariaDB at LASTRO_DATABASE_URL."""
 
 import os
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import pymysql
 from psycopg.conninfo import conninfo_to_dict
 
 SECRET_KEY = os.environ.get("SECRET_KEY", "only for trying it out")
@@ -46,10 +48,22 @@ DATABASES = {
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL"},
     }
 }
-if url := os.environ.get("LASTRO_DATABASE_URL"):
+url = os.environ.get("LASTRO_DATABASE_URL", "")
+if url.startswith("postgresql"):
     parts = conninfo_to_dict(url)
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     DATABASES["default"] = {"ENGINE": "django.db.backends.postgresql"} | {
         name: str(parts.get(part, "")) for part, name in names.items()
     }
-LASTRO = {"default": {"DATABASE": "default", "LEDGER": "lastro"}}
+elif url.startswith("mariadb"):
+    pymysql.install_as_MySQLdb()
+    address = urlsplit(url)
+    DATABASES["default"] = {
+        "ENGINE": "django.db.backends.mysql",
+        "NAME": address.path.lstrip("/"),
+        "USER": address.username,
+        "PASSWORD": address.password or "",
+        "HOST": parse_qs(address.query).get("unix_socket", [address.hostname])[0],
+        "PORT": address.port or "",
+    }
+LASTRO = {"default": {"DATABASE": "default", "LEDGER": os.environ.get("LASTRO_LEDGER", "lastro")}}

@@ -5,7 +5,7 @@ A ledger bound to one of Django's databases: inside an atomic block it joins tha
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
@@ -45,11 +45,6 @@ class DjangoEngine:
         """Whether the thread is inside a transaction that Django or the project began and will end."""
         connection = connections[self._alias]
         return bool(connection.in_atomic_block) or not autocommits(connection)
-
-    @property
-    def in_test_database(self) -> bool:
-        """Whether Django's tests have put a database of theirs in the place of the project's."""
-        return in_test_database(self._alias)
 
     def run(self, make: MakePlan[T], effect: Effect) -> T:
         """
@@ -134,17 +129,6 @@ class DjangoLedger(Ledger):
             argument="using",
         )
 
-    def begin_test_anew(self) -> None:
-        """
-        Drop what an earlier test run left of this ledger, where Django drops its test database and not the ledger beside
-        it (MySQL and MariaDB). Does nothing outside a test database, and nothing on the other stores.
-        """
-        beside = self._django.beside() if self._django.in_test_database else None
-        if beside is not None:
-            name = self._operations.ledger
-            beside.run(lambda: _removed(beside.dialect, name), Effect.KEYED)
-            beside.close()
-
     def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
         self._refuse_inside_a_block()
         beside = self._django.beside()
@@ -160,6 +144,20 @@ class DjangoLedger(Ledger):
                 "(in a test: TransactionTestCase, not TestCase)",
                 argument="using",
             )
+
+
+def drop_earlier_tests_ledger(using: str) -> None:
+    """
+    Drop what an earlier test run left of a ledger, where Django drops its test database and not the ledger beside it: on
+    MySQL and MariaDB. Does nothing outside a test database of Django's, whose name is part of the ledger's then.
+    """
+    terms = configured(using)
+    if not in_test_database(terms.database):
+        return
+    beside = DjangoEngine(terms).beside()
+    if beside is not None:
+        with closing(beside):
+            beside.run(lambda: _removed(beside.dialect, terms.ledger), Effect.KEYED)
 
 
 def _removed(dialect: str, name: str) -> Plan[None]:

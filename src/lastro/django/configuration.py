@@ -65,7 +65,8 @@ def configured(using: str = DEFAULT) -> Configured:
     Return the ledger called *using* in the settings. Raises ImproperlyConfigured, in the words of `manage.py check`.
     """
     terms = _configured(using)
-    return terms._replace(ledger=f"{_test_prefix(terms)}{terms.ledger}"[-LEDGER_CHARACTERS_MAX:])
+    ledger = f"{_test_prefix(terms)}{terms.ledger}"[-LEDGER_CHARACTERS_MAX:]
+    return terms._replace(ledger=f"_{ledger[1:]}" if ledger[0].isdigit() else ledger)
 
 
 def _configured(using: str) -> Configured:

@@ -13,7 +13,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.recorder import MigrationRecorder
 
-from lastro.django.bound import ledger
+from lastro.django.bound import drop_earlier_tests_ledger, ledger
 from lastro.django.configuration import on_database
 from lastro.errors import SchemaOutdated
 
@@ -41,7 +41,7 @@ class BringLedgersUp(Operation):
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         """Migrate the ledgers that LASTRO puts on this database."""
         for name in on_database(schema_editor.connection.alias):
-            ledger(name).begin_test_anew()
+            drop_earlier_tests_ledger(name)
             ledger(name).migrate()
 
     def describe(self) -> str:
