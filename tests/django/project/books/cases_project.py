@@ -3,6 +3,7 @@
 import asyncio
 import io
 import threading
+from contextlib import nullcontext
 from typing import Any
 from unittest import mock
 
@@ -16,6 +17,8 @@ import lastro
 import lastro.django
 from books.committing import Committing
 from books.models import Order, wanted
+from lastro.django.bound import drop_earlier_tests_ledger
+from lastro.django.configuration import configured
 from lastro.engine.django_stores import VENDORS
 from lastro.testing import assert_balanced
 
@@ -132,6 +135,32 @@ class Migrating(Committing):
         ):
             call_command("migrate", run_syncdb=True, verbosity=0)
             lastro.django.ledger().open_account("a", "BRL")
+
+    def test_what_an_earlier_run_left_is_dropped(self) -> None:
+        """On MariaDB the ledger lies beside the test database, and would outlive it; elsewhere nothing is dropped."""
+        with override_settings(LASTRO={"default": {"LEDGER": "stale"}}):
+            ledger = lastro.django.ledger()
+            ledger.migrate()
+            ledger.open_account("a", "BRL")
+            name = configured().ledger
+            self.assertEqual(
+                name, f"{connection.settings_dict['NAME']}_stale" if connection.vendor == "mysql" else "stale"
+            )
+            with (
+                mock.patch.dict(connection.settings_dict, NAME="books")
+                if connection.vendor == "mysql"
+                else nullcontext()
+            ):
+                # Under the name that the settings have it is no test's, and stays.
+                drop_earlier_tests_ledger("default")
+            self.assertEqual(ledger.account("a", "BRL").name, "a")
+            drop_earlier_tests_ledger("default")
+            ledger.migrate()
+            if connection.vendor != "mysql":
+                self.assertEqual(ledger.account("a", "BRL").name, "a")
+                return
+            with self.assertRaises(lastro.UnknownAccount):
+                ledger.account("a", "BRL")
 
     def test_the_apps_migrations_come_first(self) -> None:
         """What migrations are still going to do is left to them."""
