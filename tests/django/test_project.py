@@ -10,7 +10,11 @@ import pytest
 from tests.django.running import PROJECT, databases, manage
 
 EVERYWHERE = ("books.cases_atomic", "books.cases_admin", "books.cases_project")
-CASES = {"postgres": (*EVERYWHERE, "books.cases_server"), "mariadb": EVERYWHERE, "sqlite": EVERYWHERE}
+CASES = {
+    "postgres": (*EVERYWHERE, "books.cases_server"),
+    "mariadb": EVERYWHERE,
+    "sqlite": (*EVERYWHERE, "books.cases_file"),
+}
 TESTS_MIN = 55
 
 
