@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from books.committing import Opened
-from books.models import wanted
 from django.db import connection, transaction
 
 import lastro
+from books.committing import Opened
+from books.models import wanted
 
 
 class InAFile(Opened):
@@ -16,7 +16,7 @@ class InAFile(Opened):
         """Outside a block the transaction is begun IMMEDIATE; what the project chose for its blocks stays."""
         seen: list[str] = []
 
-        def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+        def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
             seen.append(sql)
             return execute(sql, params, many, context)
 
