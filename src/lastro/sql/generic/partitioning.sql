@@ -1,6 +1,6 @@
 -- The partitions of the history: standard SQL has none.
 --
--- others refused: standard SQL has no partitions; a ledger that must retire its history by partitions needs PostgreSQL
+-- others refused: standard SQL has no partitions; retiring history by them takes PostgreSQL
 
 -- name: lock
 -- Let one partition keeper at a time through: there is none, so there is nothing to lock.

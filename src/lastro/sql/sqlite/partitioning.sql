@@ -1,6 +1,6 @@
 -- The partitions of the history: SQLite has none.
 --
--- others refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
+-- others refused: SQLite keeps the history in one table; to retire it by partitions takes PostgreSQL
 
 -- name: lock
 -- Let one partition keeper at a time through: the write lock of the database does.
