@@ -1,0 +1,213 @@
+"""
+Lots: in which order points go, and the steps that open, take and put back what is left of each lot.
+
+Whoever calls these plans holds the base row of each account concerned: that lock guards its lots. Of an open account the
+open lots always add up to what it has posted, or to nothing while it is in debt: a debit that no lot covers is debt, and
+a credit pays the debt before its lot holds anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+
+from lastro.errors import InvalidInput, UnreadableRow
+from lastro.model.text import shown
+from lastro.plans.plan import Plan, Row, step
+from lastro.plans.stored import whole
+
+# Which lots a debit takes from first: those that expire soonest (what never expires last, and of equals the oldest);
+# those earned first; those earned last.
+Policy: TypeAlias = Literal["soonest", "oldest", "newest"]
+POLICIES: Final[tuple[Policy, ...]] = ("soonest", "oldest", "newest")
+
+# Lots that one statement reads and takes from. A debit of a hundred thousand small lots is a hundred such rounds.
+LOTS_TAKEN_MAX: Final = 1_000
+
+
+class Lot(NamedTuple):
+    """
+    A lot that still holds points: `left_over` of them, earned at one moment, gone at `expires_at` (None: never).
+
+    A lot is named by the transfer that brought it and its part: a gift out of several lots makes several parts.
+    """
+
+    account_id: int
+    transfer_id: int
+    part: int
+    left_over: int
+    earned_at: datetime
+    expires_at: datetime | None
+
+
+class Use(NamedTuple):
+    """
+    What a debit took out of one lot.
+    """
+
+    lot: Lot
+    amount: int
+
+
+class Credit(NamedTuple):
+    """
+    Points that came to an account by a transfer, for a lot of their own. `part` tells several of one transfer apart.
+    """
+
+    account_id: int
+    transfer_id: int
+    amount: int
+    earned_at: datetime
+    expires_at: datetime | None
+    part: int = 1
+
+
+def policy_word(policy: object) -> Policy:
+    """
+    Return *policy* if it is one of POLICIES.
+    """
+    if policy not in POLICIES:
+        raise InvalidInput(f"policy is one of {', '.join(POLICIES)}; got {shown(policy)}", argument="policy")
+    return cast(Policy, policy)
+
+
+def take_from(lots: Iterable[Lot], amount: int) -> list[Use]:
+    """
+    Return what *amount* takes from *lots*, in their order; less than the amount where they don't hold so much.
+    """
+    uses: list[Use] = []
+    for lot in lots:
+        if amount == 0:
+            break
+        taken = min(lot.left_over, amount)
+        uses.append(Use(lot, taken))
+        amount -= taken
+    return uses
+
+
+def total(uses: Iterable[Use]) -> int:
+    """
+    Return what *uses* add up to.
+    """
+    return sum(use.amount for use in uses)
+
+
+def open_lots(credits: Sequence[Credit], *, posted_before: int) -> Plan[None]:
+    """
+    Open a lot for each of *credits* to one account, which had *posted_before*; what it owed is paid out of them first.
+
+    All of them are credits of one transfer. Of what is paid the lots say so: they were used by their own transfer.
+    """
+    yield step(
+        "points_lots.open",
+        transfer_ids=[credit.transfer_id for credit in credits],
+        parts=[credit.part for credit in credits],
+        account_ids=[credit.account_id for credit in credits],
+        amounts=[credit.amount for credit in credits],
+        earned_ats=[credit.earned_at for credit in credits],
+        expires_ats=[credit.expires_at for credit in credits],
+    )
+    opened = [
+        Lot(credit.account_id, credit.transfer_id, credit.part, credit.amount, credit.earned_at, credit.expires_at)
+        for credit in credits
+    ]
+    yield from pay_debt(opened, credits[0].transfer_id, posted_before=posted_before, after_number=0)
+
+
+def pay_debt(lots: Sequence[Lot], transfer_id: int, *, posted_before: int, after_number: int) -> Plan[None]:
+    """
+    Let the transfer that brought *lots* to an account pay what the account owed, those first that go soonest.
+    """
+    if posted_before < 0:
+        yield from note_uses(take_from(sorted(lots, key=_soonest), -posted_before), transfer_id, after_number)
+
+
+def take(
+    account_id: int,
+    transfer_id: int,
+    amount: int,
+    *,
+    policy: Policy = "soonest",
+    own: int | None = None,
+    now: datetime | None = None,
+    unexpired_only: bool = False,
+) -> Plan[list[Use]]:
+    """
+    Take *amount* out of an account's lots for the debit *transfer_id*, by *policy*, and return from which; what they
+    don't cover is debt.
+
+    *own* is a transfer whose lots go first (a cancellation takes back what it gave). *unexpired_only* leaves what is due
+    to the expirer. Reads the account's open lots, and writes those it takes from, LOTS_TAKEN_MAX at a time.
+    """
+    uses: list[Use] = []
+    if own is not None:
+        rows = yield step("points_lots.of_transfer", account_id=account_id, transfer_id=own)
+        uses = take_from(sorted(map(read_lot, rows), key=_soonest), amount)
+        yield from note_uses(uses, transfer_id, 0)
+    while (missing := amount - total(uses)) > 0:
+        rows = yield step(
+            f"points_lots.{policy}",
+            account_id=account_id,
+            unexpired_only=unexpired_only,
+            now=now,
+            lots_max=LOTS_TAKEN_MAX,
+        )
+        more = take_from(map(read_lot, rows), missing)
+        yield from note_uses(more, transfer_id, len(uses))
+        uses += more
+        if len(rows) < LOTS_TAKEN_MAX:
+            break
+    return uses
+
+
+def note_uses(uses: Sequence[Use], transfer_id: int, after_number: int) -> Plan[None]:
+    """
+    Write what *transfer_id* took: numbered from *after_number* + 1, and gone from the open lots.
+    """
+    yield from note_all([(transfer_id, after_number + number, use) for number, use in enumerate(uses, start=1)])
+
+
+def note_all(numbered: Sequence[tuple[int, int, Use]]) -> Plan[None]:
+    """
+    Write uses by several transfers, each with its transfer and its number there.
+    """
+    if not numbered:
+        return
+    rows = yield step(
+        "points_lots.use",
+        transfer_ids=[transfer_id for transfer_id, _, _ in numbered],
+        numbers=[number for _, number, _ in numbered],
+        account_ids=[use.lot.account_id for _, _, use in numbered],
+        lot_transfer_ids=[use.lot.transfer_id for _, _, use in numbered],
+        lot_parts=[use.lot.part for _, _, use in numbered],
+        amounts=[use.amount for _, _, use in numbered],
+    )
+    assert rows[0]["met"] == len(numbered), "lots change under the lock of their account, and this one isn't as read"
+
+
+def due(account_id: int, *, now: datetime | None) -> Plan[int]:
+    """
+    Return how many points of an account are past their expiry and wait for the expirer.
+    """
+    rows = yield step("points_lots.due", account_id=account_id, now=now)
+    return whole(rows[0], "due")
+
+
+def read_lot(row: Row) -> Lot:
+    """
+    Return a row of the open lots.
+    """
+    if type(row["left_over"]) is not int or row["left_over"] <= 0:
+        raise UnreadableRow(
+            f"lot {row['transfer_id']}.{row['part']} holds {row['left_over']!r}, which is not a positive integer; "
+            "somebody wrote past this library: look at the row before anything else is taken from it",
+            column="left_over",
+        )
+    return Lot(
+        row["account_id"], row["transfer_id"], row["part"], row["left_over"], row["earned_at"], row["expires_at"]
+    )
+
+
+def _soonest(lot: Lot) -> tuple[Any, ...]:
+    return (lot.expires_at is None, lot.expires_at or lot.earned_at, lot.earned_at, lot.transfer_id, lot.part)
