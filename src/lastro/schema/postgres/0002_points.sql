@@ -62,14 +62,16 @@ CREATE TABLE lastro.activity_cancelled (
     actor varchar(255)
 );
 
--- What an activity earned by a rule: a sum of movements, for a cancellation takes back and a rebuild sets right.
+-- What an activity earned by a rule: a sum of movements, for a cancellation takes back and a rebuild sets right. The
+-- number stands in the transfer's key.
 CREATE TABLE lastro.earning (
     activity_id bigint NOT NULL,
     rule text COLLATE "C" NOT NULL,
-    transfer_id bigint NOT NULL,
+    number integer NOT NULL,
     version integer NOT NULL,
+    transfer_id bigint NOT NULL,
     amount bigint NOT NULL,
-    CONSTRAINT earning_once PRIMARY KEY (activity_id, rule, transfer_id),
+    CONSTRAINT earning_once PRIMARY KEY (activity_id, rule, number),
     CONSTRAINT earning_not_nothing CHECK (amount <> 0)
 );
 

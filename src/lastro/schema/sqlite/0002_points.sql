@@ -66,14 +66,16 @@ CREATE TABLE lastro_activity_cancelled (
     CONSTRAINT activity_cancelled_actor_length CHECK (coalesce(length(actor), 1) <= 255)
 ) STRICT;
 
--- What an activity earned by a rule: a sum of movements, for a cancellation takes back and a rebuild sets right.
+-- What an activity earned by a rule: a sum of movements, for a cancellation takes back and a rebuild sets right. The
+-- number stands in the transfer's key.
 CREATE TABLE lastro_earning (
     activity_id integer NOT NULL,
     rule text NOT NULL,
-    transfer_id integer NOT NULL,
+    number integer NOT NULL,
     version integer NOT NULL,
+    transfer_id integer NOT NULL,
     amount integer NOT NULL,
-    CONSTRAINT earning_once PRIMARY KEY (activity_id, rule, transfer_id),
+    CONSTRAINT earning_once PRIMARY KEY (activity_id, rule, number),
     CONSTRAINT earning_not_nothing CHECK (amount <> 0)
 ) STRICT, WITHOUT ROWID;
 
