@@ -8,6 +8,7 @@ a credit pays the debt before its lot holds anything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
@@ -97,13 +98,13 @@ def open_lots(credits: Sequence[Credit], *, posted_before: int) -> Plan[None]:
     """
     Open a lot for each of *credits* to one account, which had *posted_before*; what it owed is paid out of them first.
 
-    All of them are credits of one transfer. Of what is paid the lots say so: they were used by their own transfer.
+    All of them were brought by one transfer. What the debt took of them stands as a use by that transfer itself.
     """
     yield step(
         "points_lots.open",
-        transfer_ids=[credit.transfer_id for credit in credits],
+        transfer_id=credits[0].transfer_id,
+        account_id=credits[0].account_id,
         parts=[credit.part for credit in credits],
-        account_ids=[credit.account_id for credit in credits],
         amounts=[credit.amount for credit in credits],
         earned_ats=[credit.earned_at for credit in credits],
         expires_ats=[credit.expires_at for credit in credits],
@@ -174,16 +175,18 @@ def note_all(numbered: Sequence[tuple[int, int, Use]]) -> Plan[None]:
     """
     if not numbered:
         return
-    rows = yield step(
-        "points_lots.use",
-        transfer_ids=[transfer_id for transfer_id, _, _ in numbered],
-        numbers=[number for _, number, _ in numbered],
-        account_ids=[use.lot.account_id for _, _, use in numbered],
-        lot_transfer_ids=[use.lot.transfer_id for _, _, use in numbered],
-        lot_parts=[use.lot.part for _, _, use in numbered],
-        amounts=[use.amount for _, _, use in numbered],
-    )
+    rows = yield step("points_lots.use", uses=_as_json(numbered))
     assert rows[0]["met"] == len(numbered), "lots change under the lock of their account, and this one isn't as read"
+
+
+def _as_json(numbered: Sequence[tuple[int, int, Use]]) -> str:
+    # One text that every store can take apart: the same columns as lists of their own would be six parameters.
+    return json.dumps(
+        [
+            (transfer_id, number, use.lot.account_id, use.lot.transfer_id, use.lot.part, use.amount)
+            for transfer_id, number, use in numbered
+        ]
+    )
 
 
 def due(account_id: int, *, now: datetime | None) -> Plan[int]:
