@@ -9,9 +9,9 @@ a credit pays the debt before its lot holds anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from lastro.errors import InvalidInput, UnreadableRow
 from lastro.model.text import shown
@@ -25,6 +25,8 @@ POLICIES: Final[tuple[Policy, ...]] = ("soonest", "oldest", "newest")
 
 # Lots that one statement reads and takes from. A debit of a hundred thousand small lots is a hundred such rounds.
 LOTS_TAKEN_MAX: Final = 1_000
+# Beyond every number that a use within its transfer can have.
+LOT_NUMBER_MAX: Final = 2**31 - 1
 
 
 class Lot(NamedTuple):
@@ -51,6 +53,16 @@ class Use(NamedTuple):
     amount: int
 
 
+class Numbered(NamedTuple):
+    """
+    A use as it is written: by which transfer, and which of its uses.
+    """
+
+    transfer_id: int
+    number: int
+    use: Use
+
+
 class Credit(NamedTuple):
     """
     Points that came to an account by a transfer, for a lot of their own. `part` tells several of one transfer apart.
@@ -70,7 +82,7 @@ def policy_word(policy: object) -> Policy:
     """
     if policy not in POLICIES:
         raise InvalidInput(f"policy is one of {', '.join(POLICIES)}; got {shown(policy)}", argument="policy")
-    return cast(Policy, policy)
+    return policy
 
 
 def take_from(lots: Iterable[Lot], amount: int) -> list[Use]:
@@ -94,26 +106,26 @@ def total(uses: Iterable[Use]) -> int:
     return sum(use.amount for use in uses)
 
 
-def open_lots(credits: Sequence[Credit], *, posted_before: int) -> Plan[None]:
+def open_lots(brought: Sequence[Credit], *, posted_before: int, after_number: int = 0) -> Plan[None]:
     """
-    Open a lot for each of *credits* to one account, which had *posted_before*; what it owed is paid out of them first.
+    Open a lot for each of *brought* in one account, which had *posted_before*; what it owed is paid out of them first.
 
-    All of them were brought by one transfer. What the debt took of them stands as a use by that transfer itself.
+    All came with one transfer. What the debt took of them stands as a use by that transfer itself.
     """
     yield step(
         "points_lots.open",
-        transfer_id=credits[0].transfer_id,
-        account_id=credits[0].account_id,
-        parts=[credit.part for credit in credits],
-        amounts=[credit.amount for credit in credits],
-        earned_ats=[credit.earned_at for credit in credits],
-        expires_ats=[credit.expires_at for credit in credits],
+        transfer_id=brought[0].transfer_id,
+        account_id=brought[0].account_id,
+        parts=[credit.part for credit in brought],
+        amounts=[credit.amount for credit in brought],
+        earned_ats=[credit.earned_at for credit in brought],
+        expires_ats=[credit.expires_at for credit in brought],
     )
     opened = [
         Lot(credit.account_id, credit.transfer_id, credit.part, credit.amount, credit.earned_at, credit.expires_at)
-        for credit in credits
+        for credit in brought
     ]
-    yield from pay_debt(opened, credits[0].transfer_id, posted_before=posted_before, after_number=0)
+    yield from pay_debt(opened, brought[0].transfer_id, posted_before=posted_before, after_number=after_number)
 
 
 def pay_debt(lots: Sequence[Lot], transfer_id: int, *, posted_before: int, after_number: int) -> Plan[None]:
@@ -162,39 +174,98 @@ def take(
     return uses
 
 
+def put_back(spend_id: int, refund_id: int, amount: int, *, already: int) -> Plan[list[Use]]:
+    """
+    Put *amount* of what a spend took back into the lots it came from, last taken first, after *already* was put back.
+
+    The refund notes it below zero. Returns what was put back; LOTS_TAKEN_MAX lots at a time.
+    """
+    back: list[Use] = []
+    before_number = LOT_NUMBER_MAX
+    while (missing := amount - total(back)) > 0:
+        rows = yield step(
+            "points_lots.uses_before", transfer_id=spend_id, before_number=before_number, lots_max=LOTS_TAKEN_MAX
+        )
+        if not rows:
+            raise UnreadableRow(
+                f"transfer {spend_id} took fewer points from lots than are to be put back into them ({missing} are "
+                "missing); somebody wrote past this library: compare its lot_use rows with its amount",
+                column="amount",
+            )
+        skipped = take_from(map(_as_taken, rows), already)
+        already -= total(skipped)
+        more = take_from(_without(map(_as_taken, rows), skipped), missing)
+        if more:
+            yield step("points_lots.put_back", uses=_as_json(numbered(more, refund_id, len(back))))
+        back += more
+        before_number = rows[-1]["number"]
+    return back
+
+
+def _without(lots: Iterable[Lot], uses: Sequence[Use]) -> Iterator[Lot]:
+    # The first lots are those that were used, in their order; only the last of them may have something left.
+    gone = [use.amount for use in uses]
+    for place, lot in enumerate(lots):
+        left_over = lot.left_over - (gone[place] if place < len(gone) else 0)
+        if left_over:
+            yield lot._replace(left_over=left_over)
+
+
+def _as_taken(row: Row) -> Lot:
+    # What a spend took of a lot, as a lot of its own to be given back.
+    return read_lot({**row, "left_over": row["amount"]})
+
+
 def note_uses(uses: Sequence[Use], transfer_id: int, after_number: int) -> Plan[None]:
     """
     Write what *transfer_id* took: numbered from *after_number* + 1, and gone from the open lots.
     """
-    yield from note_all([(transfer_id, after_number + number, use) for number, use in enumerate(uses, start=1)])
+    yield from note_all(numbered(uses, transfer_id, after_number))
 
 
-def note_all(numbered: Sequence[tuple[int, int, Use]]) -> Plan[None]:
+def numbered(uses: Iterable[Use], transfer_id: int, after_number: int) -> list[Numbered]:
+    """
+    Give *uses* their numbers within a transfer.
+    """
+    return [Numbered(transfer_id, number, use) for number, use in enumerate(uses, start=after_number + 1)]
+
+
+def note_all(uses: Sequence[Numbered]) -> Plan[None]:
     """
     Write uses by several transfers, each with its transfer and its number there.
     """
-    if not numbered:
+    if not uses:
         return
-    rows = yield step("points_lots.use", uses=_as_json(numbered))
-    assert rows[0]["met"] == len(numbered), "lots change under the lock of their account, and this one isn't as read"
+    rows = yield step("points_lots.use", uses=_as_json(uses))
+    assert rows[0]["met"] == len(uses), "lots change under the lock of their account, and this one isn't as read"
 
 
-def _as_json(numbered: Sequence[tuple[int, int, Use]]) -> str:
+def _as_json(uses: Sequence[Numbered]) -> str:
     # One text that every store can take apart: the same columns as lists of their own would be six parameters.
     return json.dumps(
         [
             (transfer_id, number, use.lot.account_id, use.lot.transfer_id, use.lot.part, use.amount)
-            for transfer_id, number, use in numbered
+            for transfer_id, number, use in uses
         ]
     )
 
 
-def due(account_id: int, *, now: datetime | None) -> Plan[int]:
+class InLots(NamedTuple):
     """
-    Return how many points of an account are past their expiry and wait for the expirer.
+    What an account's open lots add up to, how much of that is due, and whether the other account is a member's.
     """
-    rows = yield step("points_lots.due", account_id=account_id, now=now)
-    return whole(rows[0], "due")
+
+    points: int
+    due: int
+    other_is_members: bool
+
+
+def in_lots(account_id: int, *, other_id: int, now: datetime | None) -> Plan[InLots]:
+    """
+    Add up an account's open lots: what is past its expiry is due and waits for the expirer.
+    """
+    rows = yield step("points_lots.standing", account_id=account_id, other_id=other_id, now=now)
+    return InLots(whole(rows[0], "in_lots"), whole(rows[0], "due"), bool(rows[0]["other_is_members"]))
 
 
 def read_lot(row: Row) -> Lot:

@@ -114,14 +114,22 @@ SELECT
 FROM lastro.open_lot AS open_lot
 WHERE open_lot.account_id = %(account_id)s::bigint AND open_lot.transfer_id = %(transfer_id)s::bigint;
 
--- name: due
--- How many points of an account are past their expiry and wait for the expirer.
+-- name: standing
+-- What the open lots of an account add up to, how much of it is past its expiry and waits for the expirer, and whether
+-- another account is a member's.
 -- locks: none   returns: 1 row
-SELECT coalesce(sum(open_lot.left_over), 0) AS due
+SELECT
+    coalesce(sum(open_lot.left_over), 0) AS in_lots,
+    coalesce(
+        sum(open_lot.left_over) FILTER (WHERE open_lot.expires_at <= coalesce(%(now)s::timestamptz, now())), 0
+    ) AS due,
+    EXISTS (
+        SELECT FROM lastro.account AS other
+        INNER JOIN lastro.points_member AS member ON other.name = member.name
+        WHERE other.id = %(other_id)s::bigint
+    ) AS other_is_members
 FROM lastro.open_lot AS open_lot
-WHERE
-    open_lot.account_id = %(account_id)s::bigint
-    AND open_lot.expires_at <= coalesce(%(now)s::timestamptz, now());
+WHERE open_lot.account_id = %(account_id)s::bigint;
 
 -- name: use
 -- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and take

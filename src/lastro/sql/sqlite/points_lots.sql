@@ -134,14 +134,20 @@ SELECT
 FROM lastro_open_lot AS open_lot
 WHERE open_lot.account_id = %(account_id)s AND open_lot.transfer_id = %(transfer_id)s;
 
--- name: due
--- How many points of an account are past their expiry and wait for the expirer.
+-- name: standing
+-- What the open lots of an account add up to, how much of it is past its expiry and waits for the expirer, and whether
+-- another account is a member's.
 -- locks: none   returns: 1 row
-SELECT coalesce(sum(open_lot.left_over), 0) AS due
+SELECT
+    coalesce(sum(open_lot.left_over), 0) AS in_lots,
+    coalesce(sum(open_lot.left_over) FILTER (WHERE open_lot.expires_at <= %(now)s), 0) AS due,
+    EXISTS (
+        SELECT 1 FROM lastro_account AS other
+        INNER JOIN lastro_points_member AS member ON other.name = member.name
+        WHERE other.id = %(other_id)s
+    ) AS other_is_members
 FROM lastro_open_lot AS open_lot
-WHERE
-    open_lot.account_id = %(account_id)s
-    AND open_lot.expires_at <= %(now)s;
+WHERE open_lot.account_id = %(account_id)s;
 
 -- name: use
 -- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and take
