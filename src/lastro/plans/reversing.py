@@ -53,28 +53,36 @@ def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Pla
     return (yield from reverse_within(original, wanted, terms, whole_rest=whole_rest)).posted
 
 
-def reverse_within(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Reversed]:
+def reverse_within(
+    original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool, one_held: bool = False
+) -> Plan[Reversed]:
     """
     Reverse *original* in a transaction that bounds its waits and a savepoint that undoes a refusal: both the caller's.
 
-    Locks both base rows. On return they are held, and what depends on them may be read by a following statement.
+    Locks both base rows. On return they are held, and what depends on them may be read by a following statement. With
+    *one_held* the caller holds one of them already, and another that needs no lock isn't locked.
     """
     wanted = _turned_round(original, wanted)
+    lock_both = not one_held
     for _ in range(LOOKS_MAX):
-        done = yield from _attempt(original, wanted, terms, whole_rest=whole_rest)
+        done = yield from _attempt(original, wanted, terms, whole_rest=whole_rest, lock_both=lock_both)
         if done is not None:
             return done
+        lock_both = True
     raise kept_changing((wanted.debit, wanted.credit))
 
 
-def _attempt(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Reversed | None]:
+def _attempt(
+    original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool, lock_both: bool
+) -> Plan[Reversed | None]:
     """
     Reverse by what is believed of the two accounts; None, and nothing believed any more, where it wasn't true.
     """
     try:
         sides = yield from sides_of(terms.directory, wanted)
-        # Both sides are locked, so that two reversals of one transfer come one after the other.
-        locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
+        # Both sides are locked, so that two reversals of one transfer come one after the other; one side that all of
+        # them hold does as well.
+        locked = yield from lock_sides(wanted, sides, terms, lock_both=lock_both)
     except AccountClosed:
         # A retry of what was reversed before a closing is a replay.
         if (stored := (yield from find_transfer(wanted.key))) is None:

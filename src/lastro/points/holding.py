@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lastro.plans.accounts import AccountKey, find_facts, open_account, refuse_closed, refuse_unknown
+from lastro.model.limits import LOOKS_MAX
+from lastro.plans.accounts import AccountKey, find_facts, kept_changing, open_account, refuse_closed, refuse_unknown
 from lastro.plans.plan import Plan, step
 from lastro.plans.standing import Standing
-from lastro.plans.stored import whole
+from lastro.plans.stored import read_facts, whole
 from lastro.plans.transfers import Terms
 
 # Where points come from, and where those go that expire.
@@ -51,6 +52,23 @@ def hold(keys: Iterable[AccountKey], terms: Terms) -> Plan[dict[AccountKey, Stan
         posted, set_aside = balances.get(current.id, (row["amount"], row["held"]))
         held[current.name, current.currency] = Standing(current, posted, set_aside)
     return held
+
+
+def hold_members(names: Iterable[str], terms: Terms) -> Plan[dict[AccountKey, Standing]]:
+    """
+    Lock every open account called one of *names*, in whatever currency, and return how each stands.
+
+    Locks the base rows, in account order, until the end of the transaction.
+    """
+    wanted = sorted(set(names))
+    for _ in range(LOOKS_MAX):
+        rows = yield step("points_members.accounts", names=wanted)
+        found = [facts for facts in map(read_facts, rows) if facts.state != "closed"]
+        terms.directory.learn(found)
+        held = yield from hold([(facts.name, facts.currency) for facts in found], terms)
+        if held is not None:
+            return held
+    raise kept_changing(wanted)
 
 
 def open_counterpart(name: str, currency: str, terms: Terms) -> Plan[None]:

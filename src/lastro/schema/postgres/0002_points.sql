@@ -44,7 +44,7 @@ CREATE TABLE lastro.points_member (
 
 CREATE TABLE lastro.activity (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    key varchar(300) COLLATE "C" NOT NULL,
+    key varchar(255) COLLATE "C" NOT NULL,
     member_id bigint NOT NULL,
     kind varchar(64) COLLATE "C" NOT NULL,
     units bigint NOT NULL,

@@ -53,7 +53,7 @@ CREATE TABLE lastro_activity (
     occurred_at integer NOT NULL,
     recorded_at integer NOT NULL,
     CONSTRAINT activity_key_once UNIQUE (key),
-    CONSTRAINT activity_texts_length CHECK (length(key) BETWEEN 1 AND 300 AND length(kind) BETWEEN 1 AND 64),
+    CONSTRAINT activity_texts_length CHECK (length(key) BETWEEN 1 AND 255 AND length(kind) BETWEEN 1 AND 64),
     CONSTRAINT activity_units_positive CHECK (units > 0)
 ) STRICT;
 -- What a member did of one kind in one period, in the order in which it happened.

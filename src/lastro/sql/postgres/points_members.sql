@@ -1,5 +1,20 @@
 -- Members: who takes part. A name is a member's until it is erased; after that it may be another's.
 
+-- name: accounts
+-- The accounts of these names, in every currency.
+-- locks: none   returns: 0 or more rows for each name
+SELECT
+    account.id,
+    account.name,
+    account.currency,
+    base.keeping,
+    base.state,
+    base.floor
+FROM unnest(%(names)s::text[]) AS wanted (name)
+INNER JOIN lastro.account AS account ON wanted.name = account.name
+INNER JOIN lastro.base AS base ON account.id = base.account_id
+ORDER BY account.id;
+
 -- name: find
 -- The member of this name.
 -- locks: none   returns: 0 or 1 row
