@@ -7,7 +7,8 @@ from __future__ import annotations
 from lastro.engine.connecting import open_async_engine, open_engine
 from lastro.engine.settings import POOL_MAX, EngineSettings
 from lastro.ledger import AsyncLedger, Ledger
-from lastro.ledger.operations import Clock, Operations, positive
+from lastro.ledger.asking import Clock, positive
+from lastro.ledger.operations import Operations
 from lastro.model.limits import LOCK_TIMEOUT_MS
 from lastro.sql.catalogue import LEDGER, ledger_name
 

@@ -67,8 +67,8 @@ def test_a_missing_ledger_leaves_the_transaction_usable(server_url: str, raw: Ra
 
 def test_a_ledger_that_is_older(reopen: Callable[..., Ledger], raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that needs a later migration refuses the ledger with both numbers and what to do."""
-    monkeypatch.setattr("lastro.ledger.blocking.latest", lambda *_: 7)
-    monkeypatch.setattr("lastro.ledger.awaiting.latest", lambda *_: 7)
+    monkeypatch.setattr("lastro.ledger.running.latest", lambda *_: 7)
+    monkeypatch.setattr("lastro.ledger.running_async.latest", lambda *_: 7)
     before = raw.written()
     book = reopen()
     for call in every_call(book):

@@ -4,22 +4,18 @@ The awaiting ledger: one line a method, on connections of its own or inside the 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from lastro.errors import LastroError, Refusal
-from lastro.ledger.operations import Ask, Operations
+from lastro.errors import Refusal
+from lastro.ledger.running_async import AsyncRuns, AsyncWalks
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
-from lastro.plans.course import Act, Course, Pause
 from lastro.plans.partitioning import Partition
-from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.ticking import AfterBatch, Consolidated, consolidate
-from lastro.plans.versions import check_version
-from lastro.schema.migrate import latest, migrate
+from lastro.schema.migrate import migrate
 
 if TYPE_CHECKING:
     from lastro.batching import AsyncBatcher
@@ -30,38 +26,12 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class AsyncHeldEngine(Protocol):
-    """What a ledger needs of the caller's transaction."""
-
-    dialect: str
-
-    async def run(self, make: MakePlan[T], effect: Effect) -> T:
-        """Run a plan to its result."""
-        ...
-
-
-class AsyncEngine(AsyncHeldEngine, Protocol):
-    """What a ledger needs of a database."""
-
-    def held(self, connection: object) -> AsyncHeldEngine:
-        """Return an engine for the transaction that a caller holds."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class AsyncHeldLedger:
+class AsyncHeldLedger(AsyncRuns):
     """
     The operations that work inside one transaction. `AsyncLedger.within()` returns one for the caller's transaction.
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
-
-    def __init__(self, engine: AsyncHeldEngine, operations: Operations) -> None:
-        self._engine = engine
-        self._operations = operations
 
     async def open_account(
         self,
@@ -227,29 +197,13 @@ class AsyncHeldLedger:
         """Return a counter's value: the sum of its slices in one snapshot; 0 where it was never bumped."""
         return await self._run(self._operations.count(counter))
 
-    async def _run(self, ask: Ask[T]) -> T:
-        if not self._operations.schema_checked:
-            await self._check_schema()
-        return await self._engine.run(ask.make, ask.effect)
 
-    async def _check_schema(self) -> None:
-        ledger = self._operations.ledger
-        expected = latest(self._engine.dialect, ledger)
-        await self._engine.run(lambda: check_version(ledger, expected), Effect.READ)
-        self._operations.schema_checked = True
-
-
-class AsyncLedger(AsyncHeldLedger):
+class AsyncLedger(AsyncHeldLedger, AsyncWalks):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
-
-    _engine: AsyncEngine
-
-    def __init__(self, engine: AsyncEngine, operations: Operations) -> None:
-        super().__init__(engine, operations)
 
     def within(self, connection: object) -> AsyncHeldLedger:
         """
@@ -335,24 +289,3 @@ class AsyncLedger(AsyncHeldLedger):
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
-
-    async def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
-        if not (migrating or self._operations.schema_checked):
-            await self._check_schema()
-        try:
-            going = next(course)
-            while True:
-                try:
-                    answer = await self._act(going)
-                except LastroError as error:
-                    going = course.throw(error)
-                else:
-                    going = course.send(answer)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-
-    async def _act(self, going: Act | Pause) -> Any:
-        if isinstance(going, Act):
-            return await self._engine.run(going.make, going.effect)
-        return await asyncio.sleep(going.ms / 1000)

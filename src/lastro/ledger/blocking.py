@@ -4,22 +4,18 @@ The blocking ledger: one line a method, on connections of its own or inside the 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from lastro.errors import LastroError, Refusal
-from lastro.ledger.operations import Ask, Operations
+from lastro.errors import Refusal
+from lastro.ledger.running import Runs, Walks
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
-from lastro.plans.course import Act, Course, Pause
 from lastro.plans.partitioning import Partition
-from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.ticking import AfterBatch, Consolidated, consolidate
-from lastro.plans.versions import check_version
-from lastro.schema.migrate import latest, migrate
+from lastro.schema.migrate import migrate
 
 if TYPE_CHECKING:
     from lastro.batching import Batcher
@@ -30,38 +26,12 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class HeldEngine(Protocol):
-    """What a ledger needs of the caller's transaction."""
-
-    dialect: str
-
-    def run(self, make: MakePlan[T], effect: Effect) -> T:
-        """Run a plan to its result."""
-        ...
-
-
-class Engine(HeldEngine, Protocol):
-    """What a ledger needs of a database."""
-
-    def held(self, connection: object) -> HeldEngine:
-        """Return an engine for the transaction that a caller holds."""
-        ...
-
-    def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class HeldLedger:
+class HeldLedger(Runs):
     """
     The operations that work inside one transaction. `Ledger.within()` returns one for the caller's transaction.
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
-
-    def __init__(self, engine: HeldEngine, operations: Operations) -> None:
-        self._engine = engine
-        self._operations = operations
 
     def open_account(
         self,
@@ -223,29 +193,13 @@ class HeldLedger:
         """Return a counter's value: the sum of its slices in one snapshot; 0 where it was never bumped."""
         return self._run(self._operations.count(counter))
 
-    def _run(self, ask: Ask[T]) -> T:
-        if not self._operations.schema_checked:
-            self._check_schema()
-        return self._engine.run(ask.make, ask.effect)
 
-    def _check_schema(self) -> None:
-        ledger = self._operations.ledger
-        expected = latest(self._engine.dialect, ledger)
-        self._engine.run(lambda: check_version(ledger, expected), Effect.READ)
-        self._operations.schema_checked = True
-
-
-class Ledger(HeldLedger):
+class Ledger(HeldLedger, Walks):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
-
-    _engine: Engine
-
-    def __init__(self, engine: Engine, operations: Operations) -> None:
-        super().__init__(engine, operations)
 
     def within(self, connection: object) -> HeldLedger:
         """
@@ -331,24 +285,3 @@ class Ledger(HeldLedger):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
-        if not (migrating or self._operations.schema_checked):
-            self._check_schema()
-        try:
-            going = next(course)
-            while True:
-                try:
-                    answer = self._act(going)
-                except LastroError as error:
-                    going = course.throw(error)
-                else:
-                    going = course.send(answer)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-
-    def _act(self, going: Act | Pause) -> Any:
-        if isinstance(going, Act):
-            return self._engine.run(going.make, going.effect)
-        return time.sleep(going.ms / 1000)

@@ -4,11 +4,11 @@ The operations of one ledger: input checked, and the plan to run for it. Blockin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lastro.errors import InvalidInput, Refusal
+from lastro.ledger.asking import Ask, Asks, limit_within, positive, whole_number
 from lastro.model.account import (
     WORLD,
     Account,
@@ -18,19 +18,15 @@ from lastro.model.account import (
     floor_amount,
     keeping_word,
 )
-from lastro.model.directory import Directory
 from lastro.model.limits import (
     ACCOUNTS_LISTED_MAX,
-    BALANCE_MAX,
-    BALANCE_MIN,
     BATCH_TRANSFERS_MAX,
     COUNTER_CHARACTERS_MAX,
     ENTRIES_MAX,
-    LOCK_TIMEOUT_MS,
     PARTITION_TRANSFERS,
     PARTITIONS_AHEAD,
 )
-from lastro.model.moment import optional_utc, utc
+from lastro.model.moment import optional_utc
 from lastro.model.text import metadata_json, shown, text
 from lastro.model.transfer import (
     Entry,
@@ -46,48 +42,15 @@ from lastro.plans import accounts, batch, counting, partitioning, posting, readi
 from lastro.plans import keeping as keeping_plans
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
-from lastro.plans.plan import Effect, MakePlan
-from lastro.plans.transfers import Terms, find_transfer
+from lastro.plans.plan import Effect
+from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
-T = TypeVar("T")
-Clock = Callable[[], datetime]
 
-
-class Ask(NamedTuple, Generic[T]):
-    """
-    A checked request: the plan to run, and what running it again would do.
-    """
-
-    make: MakePlan[T]
-    effect: Effect
-
-
-class Operations:
+class Operations(Asks):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """
-
-    def __init__(
-        self,
-        ledger: str,
-        *,
-        lock_timeout_ms: int = LOCK_TIMEOUT_MS,
-        clock: Clock | None = None,
-    ) -> None:
-        self.ledger = ledger
-        self.directory = Directory()
-        self.schema_checked = False
-        self._lock_timeout_ms = positive(lock_timeout_ms, "lock_timeout_ms")
-        self._clock = clock
-
-    def now(self) -> datetime | None:
-        """Return the moment of the clock that a test has set; None in production, where the database says it."""
-        return None if self._clock is None else utc(self._clock(), argument="clock")
-
-    def terms(self) -> Terms:
-        """Return the terms that the plans of this ledger work under."""
-        return Terms(self.directory, self._lock_timeout_ms, self.now())
 
     def open_account(
         self, name: object, currency: object, *, keeping: object, floor: object, metadata: object
@@ -106,7 +69,7 @@ class Operations:
                     metadata=checked_metadata,
                     now=now,
                 ),
-                self._lock_timeout_ms,
+                self.lock_timeout_ms,
             ),
             Effect.KEYED,
         )
@@ -122,7 +85,7 @@ class Operations:
             raise InvalidInput(f"after is a pair of name and currency; got {shown(after)}", argument="after")
         checked_after = None if after is None else (account_name(after[0]), currency_code(after[1]))
         checked_prefix = None if prefix is None else account_name(prefix, argument="prefix")
-        checked_limit = _limit(limit, ACCOUNTS_LISTED_MAX)
+        checked_limit = limit_within(limit, ACCOUNTS_LISTED_MAX)
         return Ask(
             lambda: accounts.list_accounts(after=checked_after, limit=checked_limit, prefix=checked_prefix),
             Effect.READ,
@@ -201,8 +164,8 @@ class Operations:
     def entries(self, name: object, currency: object, *, after: int | None, limit: int) -> Ask[list[Entry]]:
         """Ask for a page of an account's entries."""
         checked_name, checked_currency = account_name(name), currency_code(currency)
-        checked_after = None if after is None else _whole(after, "after")
-        checked_limit = _limit(limit, ENTRIES_MAX)
+        checked_after = None if after is None else whole_number(after, "after")
+        checked_limit = limit_within(limit, ENTRIES_MAX)
         return Ask(
             lambda: reading.entries(
                 checked_name,
@@ -216,8 +179,8 @@ class Operations:
     def bump(self, counter: object, change: object) -> Ask[None]:
         """Ask to add to a sliced counter."""
         name = text(counter, argument="counter", characters_max=COUNTER_CHARACTERS_MAX)
-        checked_change = _whole(change, "change")
-        return Ask(lambda: counting.bump(name, checked_change, lock_timeout_ms=self._lock_timeout_ms), Effect.ONCE)
+        checked_change = whole_number(change, "change")
+        return Ask(lambda: counting.bump(name, checked_change, lock_timeout_ms=self.lock_timeout_ms), Effect.ONCE)
 
     def count(self, counter: object) -> Ask[int]:
         """Ask for a sliced counter's value."""
@@ -232,13 +195,13 @@ class Operations:
             checked_currency,
             keeping_word(keeping),
             now=self.now(),
-            lock_timeout_ms=self._lock_timeout_ms,
+            lock_timeout_ms=self.lock_timeout_ms,
         )
 
     def close_account(self, name: object, currency: object) -> Course[Account]:
         """Ask to close an account."""
         return keeping_plans.close(
-            _of_the_books(name), currency_code(currency), now=self.now(), lock_timeout_ms=self._lock_timeout_ms
+            _of_the_books(name), currency_code(currency), now=self.now(), lock_timeout_ms=self.lock_timeout_ms
         )
 
     def partitions(self) -> Ask[list[Partition]]:
@@ -263,24 +226,3 @@ def _of_the_books(name: object) -> str:
             argument="name",
         )
     return checked
-
-
-def _limit(limit: object, limit_max: int) -> int:
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= limit_max:
-        raise InvalidInput(f"limit must be 1 … {limit_max}; got {limit!r}", argument="limit")
-    return limit
-
-
-def _whole(number: object, argument: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not BALANCE_MIN <= number <= BALANCE_MAX:
-        raise InvalidInput(f"{argument} must be a whole number of 64 bits; got {number!r}", argument=argument)
-    return number
-
-
-def positive(number: object, argument: str) -> int:
-    """
-    Return *number* if it is a positive whole number.
-    """
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidInput(f"{argument} must be a positive whole number; got {number!r}", argument=argument)
-    return number

@@ -5,7 +5,7 @@ The proof that a ledger's books are in order, for the end of a test.
 from __future__ import annotations
 
 from lastro.ledger import HeldLedger
-from lastro.ledger.operations import Ask
+from lastro.ledger.asking import Ask
 from lastro.plans.auditing import audit
 from lastro.plans.plan import Effect
 

@@ -1,0 +1,93 @@
+"""
+Running what is asked of a blocking ledger: a plan in one transaction, a course in several.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol, TypeVar
+
+from lastro.errors import LastroError
+from lastro.ledger.asking import Ask
+from lastro.ledger.operations import Operations
+from lastro.plans.course import Act, Course, Pause
+from lastro.plans.plan import Effect, MakePlan
+from lastro.plans.versions import check_version
+from lastro.schema.migrate import latest
+
+T = TypeVar("T")
+
+
+class HeldEngine(Protocol):
+    """What a ledger needs of the caller's transaction."""
+
+    dialect: str
+
+    def run(self, make: MakePlan[T], effect: Effect) -> T:
+        """Run a plan to its result."""
+        ...
+
+
+class Engine(HeldEngine, Protocol):
+    """What a ledger needs of a database."""
+
+    def held(self, connection: object) -> HeldEngine:
+        """Return an engine for the transaction that a caller holds."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class Runs:
+    """
+    Runs plans, on a caller's transaction or on connections of the ledger's own. What a ledger can do builds on it.
+    """
+
+    def __init__(self, engine: HeldEngine, operations: Operations) -> None:
+        self._engine = engine
+        self._operations = operations
+
+    def _run(self, ask: Ask[T]) -> T:
+        if not self._operations.schema_checked:
+            self._check_schema()
+        return self._engine.run(ask.make, ask.effect)
+
+    def _check_schema(self) -> None:
+        ledger = self._operations.ledger
+        expected = latest(self._engine.dialect, ledger)
+        self._engine.run(lambda: check_version(ledger, expected), Effect.READ)
+        self._operations.schema_checked = True
+
+
+class Walks(Runs):
+    """
+    Runs courses too: several transactions one after the other, which only connections of the ledger's own allow.
+    """
+
+    _engine: Engine
+
+    def __init__(self, engine: Engine, operations: Operations) -> None:
+        super().__init__(engine, operations)
+
+    def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
+        if not (migrating or self._operations.schema_checked):
+            self._check_schema()
+        try:
+            going = next(course)
+            while True:
+                try:
+                    answer = self._act(going)
+                except LastroError as error:
+                    going = course.throw(error)
+                else:
+                    going = course.send(answer)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    def _act(self, going: Act | Pause) -> Any:
+        if isinstance(going, Act):
+            return self._engine.run(going.make, going.effect)
+        return time.sleep(going.ms / 1000)
