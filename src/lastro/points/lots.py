@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from lastro.errors import InvalidInput, UnreadableRow
 from lastro.model.text import shown
+from lastro.plans.accounts import get_account
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.stored import whole
 
@@ -27,6 +28,9 @@ POLICIES: Final[tuple[Policy, ...]] = ("soonest", "oldest", "newest")
 LOTS_TAKEN_MAX: Final = 1_000
 # Beyond every number that a use within its transfer can have.
 LOT_NUMBER_MAX: Final = 2**31 - 1
+# Outside all moments that a caller may give, and still in the calendar.
+BEFORE_ALL: Final = datetime(1, 1, 1, tzinfo=UTC)
+NEVER: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class Lot(NamedTuple):
@@ -268,6 +272,27 @@ def in_lots(account_id: int, *, other_id: int, now: datetime | None) -> Plan[InL
     return InLots(whole(rows[0], "in_lots"), whole(rows[0], "due"), bool(rows[0]["other_is_members"]))
 
 
+def list_lots(name: str, currency: str, *, after: Lot | None, lots_max: int) -> Plan[list[Lot]]:
+    """
+    Return a page of an account's open lots in the order in which they expire, those after *after*. Locks nothing.
+    """
+    rows = yield step(
+        "points_lots.list",
+        name=name,
+        currency=currency,
+        never=NEVER,
+        after_expires_at=BEFORE_ALL if after is None else after.expires_at or NEVER,
+        after_earned_at=BEFORE_ALL if after is None else after.earned_at,
+        after_transfer_id=0 if after is None else after.transfer_id,
+        after_part=0 if after is None else after.part,
+        lots_max=lots_max,
+    )
+    if not rows:
+        # UnknownAccount, rather than no lots, for a name that was mistyped.
+        yield from get_account(name, currency)
+    return [read_lot(row) for row in rows]
+
+
 def read_lot(row: Row) -> Lot:
     """
     Return a row of the open lots.
@@ -279,7 +304,12 @@ def read_lot(row: Row) -> Lot:
             column="left_over",
         )
     return Lot(
-        row["account_id"], row["transfer_id"], row["part"], row["left_over"], row["earned_at"], row["expires_at"]
+        row["account_id"],
+        row["transfer_id"],
+        row["part"],
+        row["left_over"],
+        row["earned_at"].astimezone(UTC),
+        None if row["expires_at"] is None else row["expires_at"].astimezone(UTC),
     )
 
 

@@ -243,9 +243,10 @@ SELECT
     open_lot.left_over,
     open_lot.earned_at,
     open_lot.expires_at
-FROM lastro.open_lot AS open_lot
+FROM lastro.account AS account
+INNER JOIN lastro.open_lot AS open_lot ON account.id = open_lot.account_id
 WHERE
-    open_lot.account_id = %(account_id)s::bigint
+    account.name = %(name)s::text AND account.currency = %(currency)s::text
     AND (
         coalesce(open_lot.expires_at, %(never)s::timestamptz), open_lot.earned_at, open_lot.transfer_id, open_lot.part
     ) > (
