@@ -162,6 +162,14 @@ def find_activity(key: str) -> Plan[Stored | None]:
     return Stored(found["id"], found["member_id"], read_activity(found, earnings(moved)))
 
 
+def read(key: str) -> Plan[Activity | None]:
+    """
+    Return the activity that holds *key* as it stands, or None. Locks nothing.
+    """
+    found = yield from find_activity(key)
+    return None if found is None else found.activity
+
+
 def movements_of(activity_id: int) -> Plan[list[Movement]]:
     """
     Return every movement of what an activity earned, by rule and in the order in which they were made.
