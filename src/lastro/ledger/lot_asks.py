@@ -4,11 +4,10 @@ What can be asked of members' points and their lots: input checked, and the plan
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from lastro.errors import InvalidInput
-from lastro.ledger.operations import Ask, Operations
+from lastro.ledger.asking import Ask, Asks, limit_within
 from lastro.model.account import account_name, currency_code
 from lastro.model.text import shown
 from lastro.model.transfer import Intent, Posted, intent, transfer_amount, transfer_key
@@ -25,16 +24,16 @@ LOTS_LISTED_MAX = 1_000
 
 class LotAsks:
     """
-    The asks over the operations of one ledger, whose directory, clock and limits they share.
+    The requests about lots, under the terms of one ledger.
     """
 
-    def __init__(self, operations: Operations) -> None:
-        self._operations = operations
+    def __init__(self, asks: Asks) -> None:
+        self._asks = asks
 
     def spend(self, *, member: object, reward: object, policy: object, **wanted: Any) -> Ask[Posted]:
         """Ask to spend a member's points on a reward."""
         checked = _movement(spending.SPEND, member_name(member), account_name(reward, argument="reward"), wanted)
-        checked_policy, terms = policy_word(policy), self._operations.terms()
+        checked_policy, terms = policy_word(policy), self._asks.terms()
         return Ask(lambda: spending.spend(checked, terms, policy=checked_policy), Effect.KEYED)
 
     def give(self, *, giver: object, receiver: object, policy: object, **wanted: Any) -> Ask[Posted]:
@@ -45,12 +44,12 @@ class LotAsks:
                 f"giver and receiver are both {shown(giver)}; a gift is for somebody else", argument="receiver"
             )
         checked = _movement(spending.GIVE, from_whom, to_whom, wanted)
-        checked_policy, terms = policy_word(policy), self._operations.terms()
+        checked_policy, terms = policy_word(policy), self._asks.terms()
         return Ask(lambda: spending.give(checked, terms, policy=checked_policy), Effect.KEYED)
 
     def refund(self, *, key: object, spend: object, amount: object, occurred_at: object, **notes: Any) -> Ask[Posted]:
         """Ask to put a spend back, wholly or in part."""
-        spend_key, terms = transfer_key(spend), self._operations.terms()
+        spend_key, terms = transfer_key(spend), self._asks.terms()
         # The spend says which accounts and which currency; the checks of a posting want some to look at.
         checked = intent(
             key=key,
@@ -66,21 +65,19 @@ class LotAsks:
 
     def erase(self, member: object) -> Ask[Erased]:
         """Ask to erase a member. A second run would find nobody, so that a lost answer is told and not asked for again."""
-        name, terms = member_name(member), self._operations.terms()
+        name, terms = member_name(member), self._asks.terms()
         return Ask(lambda: erasing.erase(name, terms), Effect.ONCE)
 
     def expire(self, *, after_batch: AfterBatch | None, lots_max: int = LOTS_EXPIRED_MAX) -> Course[Expired]:
         """Ask to expire what is due."""
-        return expiring.expire(self._operations.terms(), lots_max=lots_max, after_batch=after_batch)
+        return expiring.expire(self._asks.terms(), lots_max=lots_max, after_batch=after_batch)
 
     def lots(self, member: object, currency: object, *, after: object, limit: object) -> Ask[list[Lot]]:
         """Ask for a page of a member's open lots."""
         name, checked_currency = member_name(member), currency_code(currency)
         if after is not None and not isinstance(after, Lot):
             raise InvalidInput(f"after is a lot of the page before; got {shown(after)}", argument="after")
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LOTS_LISTED_MAX:
-            raise InvalidInput(f"limit must be 1 … {LOTS_LISTED_MAX}; got {shown(limit)}", argument="limit")
-        lots_max = limit
+        lots_max = limit_within(limit, LOTS_LISTED_MAX)
         return Ask(lambda: list_lots(name, checked_currency, after=after, lots_max=lots_max), Effect.READ)
 
 

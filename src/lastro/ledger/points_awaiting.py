@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from lastro.ledger.lots_awaiting import AsyncHeldLots, AsyncLots
 from lastro.ledger.operations import Operations
 from lastro.ledger.points import PointsAsks
-from lastro.ledger.running_async import AsyncHeldEngine, AsyncRuns, AsyncWalks
+from lastro.ledger.running_async import AsyncHeldEngine
 from lastro.points.activities import Activity, Cancelled, Earned
 from lastro.points.periods import Period
 from lastro.points.rules import BeyondCap, Rule
@@ -16,7 +17,7 @@ from lastro.points.rules import BeyondCap, Rule
 RULES_SHOWN = 100
 
 
-class AsyncHeldPoints(AsyncRuns):
+class AsyncHeldPoints(AsyncHeldLots):
     """
     What members earn, spend and give, inside one transaction: `ledger.within(connection).points`.
 
@@ -117,7 +118,7 @@ class AsyncHeldPoints(AsyncRuns):
         return await self._run(self._asks.activity(key))
 
 
-class AsyncPoints(AsyncHeldPoints, AsyncWalks):
+class AsyncPoints(AsyncHeldPoints, AsyncLots):
     """
     What members earn, spend and give, each call a transaction of its own: `ledger.points`.
     """

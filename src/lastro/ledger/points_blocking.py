@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from lastro.ledger.lots_blocking import HeldLots, Lots
 from lastro.ledger.operations import Operations
 from lastro.ledger.points import PointsAsks
-from lastro.ledger.running import HeldEngine, Runs, Walks
+from lastro.ledger.running import HeldEngine
 from lastro.points.activities import Activity, Cancelled, Earned
 from lastro.points.periods import Period
 from lastro.points.rules import BeyondCap, Rule
@@ -16,7 +17,7 @@ from lastro.points.rules import BeyondCap, Rule
 RULES_SHOWN = 100
 
 
-class HeldPoints(Runs):
+class HeldPoints(HeldLots):
     """
     What members earn, spend and give, inside one transaction: `ledger.within(connection).points`.
 
@@ -117,7 +118,7 @@ class HeldPoints(Runs):
         return self._run(self._asks.activity(key))
 
 
-class Points(HeldPoints, Walks):
+class Points(HeldPoints, Lots):
     """
     What members earn, spend and give, each call a transaction of its own: `ledger.points`.
     """
