@@ -7,10 +7,13 @@ from __future__ import annotations
 from lastro.ledger.asking import Ask, Asks, limit_within
 from lastro.model.limits import ACTOR_CHARACTERS_MAX
 from lastro.model.text import optional_text
+from lastro.plans.course import Course
 from lastro.plans.plan import Effect
 from lastro.plans.waiting import patiently
-from lastro.points import activities, cancelling, defining, earning
+from lastro.points import activities, cancelling, defining, earning, rebuilding
 from lastro.points.activities import Activity, Cancelled, Earned
+from lastro.points.periods import stretch
+from lastro.points.rebuilding import Rebuilt
 from lastro.points.rules import RULES_LISTED_MAX, Rule, rule_name, rule_terms
 
 
@@ -58,3 +61,20 @@ class PointsAsks:
         """Ask for an activity by its key."""
         checked = activities.activity_key(key)
         return Ask(lambda: activities.read(checked), Effect.READ)
+
+    def rebuild(
+        self,
+        rule: object,
+        since: object,
+        until: object,
+        *,
+        dry_run: bool,
+        actor: object,
+        progress: rebuilding.Progress | None,
+    ) -> Course[Rebuilt]:
+        """Ask to compute anew what a rule gave."""
+        checked, span = rule_name(rule), stretch(since, until)
+        checked_actor = optional_text(actor, argument="actor", characters_max=ACTOR_CHARACTERS_MAX)
+        return rebuilding.rebuild(
+            checked, span, self._asks.terms(), dry_run=dry_run, actor=checked_actor, progress=progress
+        )

@@ -12,6 +12,7 @@ from lastro.ledger.points import PointsAsks
 from lastro.ledger.running_async import AsyncHeldEngine
 from lastro.points.activities import Activity, Cancelled, Earned
 from lastro.points.periods import Period
+from lastro.points.rebuilding import Progress, Rebuilt
 from lastro.points.rules import BeyondCap, Rule
 
 RULES_SHOWN = 100
@@ -122,3 +123,25 @@ class AsyncPoints(AsyncHeldPoints, AsyncLots):
     """
     What members earn, spend and give, each call a transaction of its own: `ledger.points`.
     """
+
+    async def rebuild(
+        self,
+        rule: str,
+        since: datetime,
+        until: datetime,
+        *,
+        dry_run: bool = False,
+        actor: str | None = None,
+        progress: Progress | None = None,
+    ) -> Rebuilt:
+        """
+        Compute anew what a rule gave for activity from `since` until before `until`, under its newest version.
+
+        The stretch is widened to whole periods of the rule's cap. Differences are posted as new movements, one member's
+        period a transaction; killed in the middle, the same call goes on where it stopped. `dry_run` writes nothing and
+        returns the same figures. `progress` is told after each member. Raises UnknownRule, RuleConflict.
+        """
+        rebuilt: Rebuilt = await self._walk(
+            self._asks.rebuild(rule, since, until, dry_run=dry_run, actor=actor, progress=progress)
+        )
+        return rebuilt

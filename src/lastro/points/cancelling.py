@@ -16,7 +16,7 @@ from lastro.plans.waiting import patiently, undone_when_refused
 from lastro.points.activities import Activity, Cancelled, Movement, Stored, earnings, find_activity, movements_of
 from lastro.points.allowance import give_room_back
 from lastro.points.defining import known_rule
-from lastro.points.holding import hold
+from lastro.points.holding import hold, hold_members
 from lastro.points.moving import Source, take_points
 
 KIND = "earn-cancel"
@@ -55,6 +55,7 @@ def _cancel(key: str, actor: str | None, terms: Terms) -> Plan[Cancelled]:
         )
         yield from give_room_back(rule, movement.left, stored.activity.occurred_at, account_id=account.facts.id)
     rows = yield step("points_earning.note_cancelled", activity_id=stored.id, actor=actor, now=terms.now)
+    assert rows, "whoever cancels an activity holds its member"
     cancelled: Activity = stored.activity._replace(
         cancelled_at=rows[0]["cancelled_at"].astimezone(UTC), earnings=earnings([*moved, *taken])
     )
@@ -65,20 +66,25 @@ def _cancel(key: str, actor: str | None, terms: Terms) -> Plan[Cancelled]:
 
 def _held_activity(key: str, terms: Terms) -> Plan[tuple[Stored, dict[AccountKey, Standing]]]:
     """
-    Hold the accounts that an activity was earned on, and return it as it stands under their locks.
+    Hold the member's accounts, and return the activity as it stands under their locks.
     """
     for _ in range(LOOKS_MAX):
         found = yield from find_activity(key)
         if found is None:
             raise UnknownActivity(f"there is no activity with the key {key!r} to cancel", key=key)
-        moved = yield from movements_of(found.id)
-        accounts = {(found.activity.member, movement.currency) for movement in moved}
-        held = yield from hold(accounts, terms)
-        if held is None:
-            continue
+        member = found.activity.member
+        if found.activity.cancelled_at is not None:
+            return found, {}
+        held = yield from hold_members([member], terms)
+        if not held:
+            # Nor does anybody open one meanwhile: a rebuild would give what this cancels.
+            yield step("points_members.lock", name=member)
         # In a following statement, for a rival may have cancelled or rebuilt it while this one waited.
         stored = yield from find_activity(key)
         assert stored is not None, "activity is never deleted"
-        if all((stored.activity.member, given.currency) in held for given in stored.activity.earnings):
+        missing = {(member, earning.currency) for earning in stored.activity.earnings} - held.keys()
+        if stored.activity.member == member and not missing:
             return stored, held
+        # AccountClosed, where the member was erased or the account closed.
+        yield from hold(missing, terms)
     raise kept_changing((key,))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lastro.errors import AmountOutOfRange
 from lastro.model.limits import LOOKS_MAX
 from lastro.plans.accounts import AccountKey, kept_changing
 from lastro.plans.plan import Plan, Row, step
@@ -19,7 +18,7 @@ from lastro.points.defining import rules_for
 from lastro.points.holding import ISSUED, hold, open_counterpart
 from lastro.points.members import accounts_ready, member_id
 from lastro.points.moving import Source, give_points
-from lastro.points.rules import EARNING_POINTS_MAX, Rule
+from lastro.points.rules import Rule, points_asked
 
 KIND = "earn"
 
@@ -105,19 +104,3 @@ def _note(asked: Doing, terms: Terms) -> Plan[Row | None]:
         yield from member_id(asked.member, terms)
         rows = yield wanted
     return rows[0] if rows else None
-
-
-def points_asked(rule: Rule, units: int) -> int:
-    """
-    Return what a rule gives for so many units before its cap is looked at. AmountOutOfRange beyond what one earning may
-    be.
-    """
-    asked = rule.points * units
-    if asked > EARNING_POINTS_MAX:
-        raise AmountOutOfRange(
-            f"rule {rule.name!r} would give {asked} {rule.currency} for {units} units; one earning may be "
-            f"{EARNING_POINTS_MAX}",
-            rule=rule.name,
-            asked=asked,
-        )
-    return asked

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from lastro.errors import InvalidInput
-from lastro.model.moment import EARLIEST, LATEST
+from lastro.model.moment import EARLIEST, LATEST, utc
 from lastro.model.text import text
 
 Period: TypeAlias = Literal["day", "week", "month", "ever"]
@@ -38,6 +38,18 @@ class Stretch(NamedTuple):
 
 # What has no end: all that a ledger can record.
 EVER: Final = Stretch(EARLIEST, LATEST + timedelta(microseconds=1))
+
+
+def stretch(since: object, until: object) -> Stretch:
+    """
+    Return the stretch between two moments, `until` left out of it; InvalidInput where it has no length.
+    """
+    found = Stretch(utc(since, argument="since"), utc(until, argument="until"))
+    if found.start >= found.end:
+        raise InvalidInput(
+            f"until must lie after since; got {found.start.isoformat()} and {found.end.isoformat()}", argument="until"
+        )
+    return found
 
 
 def period_around(moment: datetime, period: Period, time_zone: str) -> Stretch:

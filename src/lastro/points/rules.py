@@ -8,7 +8,7 @@ import re
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from lastro.errors import InvalidInput
+from lastro.errors import AmountOutOfRange, InvalidInput
 from lastro.model.account import currency_code
 from lastro.model.limits import UNLOCKED_AMOUNT_MAX
 from lastro.model.text import shown, text
@@ -121,6 +121,22 @@ def rule_terms(
         beyond_cap,
         None if lot_days is None else _within(lot_days, 1, LOT_DAYS_MAX, "lot_days"),
     )
+
+
+def points_asked(rule: Rule, units: int) -> int:
+    """
+    Return what a rule gives for so many units before its cap is looked at. AmountOutOfRange beyond what one earning may
+    be.
+    """
+    asked = rule.points * units
+    if asked > EARNING_POINTS_MAX:
+        raise AmountOutOfRange(
+            f"rule {rule.name!r} would give {asked} {rule.currency} for {units} units; one earning may be "
+            f"{EARNING_POINTS_MAX}",
+            rule=rule.name,
+            asked=asked,
+        )
+    return asked
 
 
 def rule_name(name: object, *, argument: str = "rule") -> str:

@@ -66,10 +66,11 @@ VALUES (
 );
 
 -- name: note_cancelled
--- Write that an activity was cancelled.
--- locks: none that isn't held already   returns: 1 row
+-- Write that an activity was cancelled; nothing where it was already.
+-- locks: none that isn't held already   returns: 0 or 1 row
 INSERT INTO lastro.activity_cancelled (activity_id, cancelled_at, actor)
 VALUES (%(activity_id)s::bigint, coalesce(%(now)s::timestamptz, now()), %(actor)s::text)
+ON CONFLICT (activity_id) DO NOTHING
 RETURNING cancelled_at;
 
 -- name: room
