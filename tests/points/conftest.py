@@ -15,7 +15,14 @@ from tests.conformance.eyes import Raw
 from tests.points.members import Club
 
 
-@pytest.fixture(params=STORES)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on every store that its mark allows."""
+    if "store" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("stores")
+        metafunc.parametrize("store", mark.args if mark else STORES, indirect=True)
+
+
+@pytest.fixture
 def store(request: pytest.FixtureRequest) -> str:
     """The store under test."""
     return str(request.param)

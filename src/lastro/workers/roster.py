@@ -13,10 +13,12 @@ from lastro.sql.catalogue import catalogue
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
+from lastro.workers.points_expirer import PointsExpirer
 
 _ROSTER: Final[dict[str, Callable[[Ledger, Callable[[], bool]], Worker]]] = {
     "consolidate": lambda ledger, stopping: Consolidator(ledger, stopping=stopping),
     "partitions": lambda ledger, _: PartitionKeeper(ledger),
+    "expire": lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping),
 }
 WORK: Final = tuple(_ROSTER)
 
