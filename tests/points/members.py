@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
+
+import psycopg
 
 from lastro import Ledger, Posted
 from lastro.engine.sqlite_values import microseconds
 from lastro.errors import UnknownRule
 from lastro.testing import Clock
+from tests.conformance.adapters import sqlite_path
 from tests.conformance.eyes import Raw
 
 CURRENCY = "PTS"
@@ -98,3 +103,14 @@ def _moment(moment: datetime | None, store: str) -> str:
     if moment is None:
         return "NULL"
     return str(microseconds(moment)) if store == "sqlite" else f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S}'"
+
+
+@contextmanager
+def caller_of(store: str, url: str) -> Iterator[Any]:
+    """An application's own connection, with a transaction that is its own to end."""
+    connection = sqlite3.connect(sqlite_path(url)) if store == "sqlite" else psycopg.connect(url)
+    try:
+        yield connection
+        connection.rollback()
+    finally:
+        connection.close()
