@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -122,10 +123,11 @@ def test_earnings_and_erasures_at_once(club: Club, elsewhere: Ledger) -> None:
     for turn in range(12):
         club.points.earn(f"start:{turn}", activity="lasting", member="ana", units=1)
 
-        def earn(number: int, turn: int = turn) -> object:
-            return elsewhere.points.earn(f"race:{turn}:{number}", activity="lasting", member="ana", units=1)
-
-        calls = [lambda: club.points.erase("ana"), *(lambda n=number: earn(n) for number in range(3))]  # type: ignore[misc]
+        calls: list[Callable[[], Any]] = [partial(club.points.erase, "ana")]
+        calls += [
+            partial(elsewhere.points.earn, f"race:{turn}:{number}", activity="lasting", member="ana", units=1)
+            for number in range(3)
+        ]
         outcomes = together(calls)
         assert [one for one in outcomes if isinstance(one, BaseException)] == []
         earned += 4
