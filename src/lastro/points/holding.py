@@ -23,8 +23,8 @@ EXPIRED = "points:expired"
 
 def hold(keys: Iterable[AccountKey], terms: Terms) -> Plan[dict[AccountKey, Standing] | None]:
     """
-    Lock these accounts and return how each stands; None, and nothing believed any more, where one has been closed (as
-    an erasure does) since this process learnt of it.
+    Lock these accounts and return how each stands; None, and nothing believed any more, where one isn't as this process
+    believes: closed, as an erasure does, or never opened after all.
 
     Locks the base rows, in account order, until the end of the transaction. UnknownAccount, AccountClosed.
     """
@@ -41,6 +41,10 @@ def hold(keys: Iterable[AccountKey], terms: Terms) -> Plan[dict[AccountKey, Stan
     to_weigh = [row["account_id"] for row in locked if row["keeping"] != "direct"]
     weighed = (yield step("locked.weigh_sides", account_ids=to_weigh)) if to_weigh else []
     balances = {row["account_id"]: (whole(row, "posted"), whole(row, "held")) for row in weighed}
+    if len(locked) < len(by_id):
+        # Opened in a transaction that was undone.
+        terms.directory.forget(by_id.values())
+        return None
     held: dict[AccountKey, Standing] = {}
     for row in locked:
         believed = by_id[row["account_id"]]

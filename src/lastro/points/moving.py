@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lastro.errors import TransferConflict, UnknownTransfer
+from lastro.errors import CurrencyMismatch, TransferConflict, UnknownAccount, UnknownTransfer
 from lastro.model.transfer import Intent
 from lastro.plans.plan import Plan, step
 from lastro.plans.posting import post
@@ -15,7 +15,7 @@ from lastro.plans.reversing import reverse_within
 from lastro.plans.standing import Standing
 from lastro.plans.transfers import Terms, find_transfer
 from lastro.points.activities import Activity, Movement
-from lastro.points.holding import ISSUED
+from lastro.points.holding import ISSUED, open_counterpart
 from lastro.points.lots import Credit, open_lots, take
 from lastro.points.periods import end_of_day_after
 from lastro.points.rules import Rule
@@ -58,7 +58,12 @@ def give_points(source: Source, rule: Rule, amount: int, *, number: int, to: Sta
         actor=source.actor,
         occurred_at=activity.occurred_at,
     )
-    posted = yield from post(wanted, terms)
+    try:
+        posted = yield from post(wanted, terms)
+    except (UnknownAccount, CurrencyMismatch):
+        # The issuer was opened in a transaction that was undone, and this process believed in it until now.
+        yield from open_counterpart(ISSUED, rule.currency, terms)
+        posted = yield from post(wanted, terms)
     if posted.replayed:
         raise TransferConflict(
             f"key {wanted.key!r} names a transfer that no earning posted; keys that begin with {MOVEMENT_PREFIX!r}: are "
