@@ -16,6 +16,8 @@ from sqlalchemy.orm import Session
 
 import lastro
 from lastro.ledger import AsyncHeldLedger, HeldLedger
+from lastro.ledger.points_awaiting import AsyncHeldPoints
+from lastro.ledger.points_blocking import HeldPoints
 from tests.conformance.eyes import in_store
 
 Settle = Callable[[Any], Any]
@@ -40,6 +42,8 @@ class Book:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._ledger, name)
+        if isinstance(found, HeldPoints | AsyncHeldPoints):
+            return Book(found, self._style)
         if not inspect.ismethod(found) or name.startswith("_"):
             return found
 
