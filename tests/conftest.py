@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -18,9 +22,12 @@ from lastro import AsyncLedger, Ledger
 from lastro.embedded import EmbeddedServer
 from lastro.testing import temporary_ledger
 from lastro.testing.temporary import THROW_AWAY_SETTINGS
+from tests.support.mariadb import mariadb_server
 
 URL_VARIABLE = "LASTRO_DATABASE_URL"
+MARIADB_URL_VARIABLE = "LASTRO_TEST_MARIADB_URL"
 REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
+DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 # Two workers, each with pools, threads and processes of its tests.
 TEST_SETTINGS = THROW_AWAY_SETTINGS | {"max_connections": "300"}
 
@@ -46,6 +53,35 @@ def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Iterato
             yield url
     finally:
         server.release()
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """
+    The URL of a real MariaDB: LASTRO_TEST_MARIADB_URL, or a server of this worker's own.
+
+    One each, because `keep` waits for every transaction of its server: another worker's would hold it up.
+    """
+    given = os.environ.get(MARIADB_URL_VARIABLE)
+    if given:
+        yield given
+        return
+    mariadbd = require("mariadbd", name="mariadb")
+    with mariadb_server(mariadbd, require("mariadb-install-db", name="mariadb")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def mysqlclient() -> ModuleType:
+    """
+    The driver mysqlclient. It needs a compiler and so it isn't in the lock: Debian's package serves its own Python.
+    """
+    spec = importlib.util.find_spec("MySQLdb") or PathFinder.find_spec("MySQLdb", [DEBIAN_PACKAGES])
+    if spec is None or spec.loader is None:
+        missing("mysqlclient", name="mariadb")
+    driver = sys.modules.setdefault("MySQLdb", importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(driver)
+    return driver
 
 
 @pytest.fixture(scope="session")
@@ -99,9 +135,13 @@ def require(program: str, *, name: str | None = None) -> Path:
     found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if found:
         return Path(found)
-    required = {word.strip() for word in os.environ.get(REQUIRE_VARIABLE, "").split(",")}
-    message = f"{program} isn't installed; `make services` installs it"
-    if (name or program) in required:
+    return missing(program, name=name or program)
+
+
+def missing(what: str, *, name: str) -> NoReturn:
+    """Skip, or fail where LASTRO_TEST_REQUIRE asks for *name*."""
+    message = f"{what} isn't installed; `make services` installs it"
+    if name in {word.strip() for word in os.environ.get(REQUIRE_VARIABLE, "").split(",")}:
         pytest.fail(f"{message}, and {REQUIRE_VARIABLE} requires it")
     pytest.skip(message)
 

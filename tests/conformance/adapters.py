@@ -8,9 +8,12 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import aiomysql
 import aiosqlite
+import asyncmy
 import psycopg
-from sqlalchemy import Engine, create_engine, text
+import pymysql
+from sqlalchemy import URL, Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
@@ -19,8 +22,11 @@ from lastro.ledger import AsyncHeldLedger, HeldLedger
 from lastro.ledger.points_awaiting import AsyncHeldPoints
 from lastro.ledger.points_blocking import HeldPoints
 from tests.conformance.eyes import in_store
+from tests.support.mariadb import arguments_of
 
 Settle = Callable[[Any], Any]
+
+READ_COMMITTED = " in READ COMMITTED"
 
 
 class Style(NamedTuple):
@@ -69,14 +75,20 @@ class Caller:
 
     def __init__(self, kind: str, url: str, schema: str, settle: Settle) -> None:
         self.kind, self._url, self._schema, self._settle = kind, url, schema, settle
-        self._store = "sqlite" if url.startswith("sqlite:") else "postgres"
+        self._store = {"sqlite": "sqlite", "mariadb": "mariadb"}.get(url.partition("://")[0], "postgres")
         self._drivers_own = not kind.startswith("SQLAlchemy")
+        # The server's own default is REPEATABLE READ, and an application that says nothing gets it.
+        self._read_committed = kind.endswith(READ_COMMITTED)
         self._engine: Engine | AsyncEngine | None = None
         self.handle: Any = self._open()
 
     def execute(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement (`{s}.` stands before the ledger's names) in the caller's transaction and return its rows."""
         spelt = in_store(statement, self._schema, self._store)
+        if self._drivers_own and self._store == "mariadb":
+            cursor = self._settle(self.handle.cursor())
+            self._settle(cursor.execute(spelt))
+            return list(self._settle(cursor.fetchall())) if cursor.description else []
         if self._drivers_own:
             cursor = self._settle(self.handle.execute(spelt))
             return list(self._settle(cursor.fetchall())) if cursor.description else []
@@ -110,11 +122,18 @@ class Caller:
 
     def close(self) -> None:
         """Give everything back."""
-        self._settle(self.handle.close())
+        if self._drivers_own and self._store == "mariadb":
+            # asyncmy's close() isn't awaited, and close() of a closed PyMySQL connection is an error.
+            closing = getattr(self.handle, "ensure_closed", None)
+            self._settle(closing() if closing is not None else self.handle.open and self.handle.close())
+        else:
+            self._settle(self.handle.close())
         if self._engine is not None:
             self._settle(self._engine.dispose())
 
     def _open(self) -> Any:
+        if self._store == "mariadb":
+            return self._open_mariadb()
         match self.kind:
             case "psycopg":
                 return psycopg.connect(self._url)
@@ -136,6 +155,36 @@ class Caller:
                 return self._settle(_connect(engine))
         raise AssertionError(self.kind)
 
+    def _open_mariadb(self) -> Any:
+        kind = self.kind.removesuffix(READ_COMMITTED)
+        level: dict[str, Any] = {"isolation_level": "READ COMMITTED"} if self._read_committed else {}
+        match kind:
+            case "PyMySQL" | "asyncmy" | "aiomysql":
+                connect = {"PyMySQL": pymysql.connect, "asyncmy": asyncmy.connect, "aiomysql": aiomysql.connect}[kind]
+                connection = self._settle(connect(**arguments_of(self._url), autocommit=False))
+                if self._read_committed:
+                    cursor = self._settle(connection.cursor())
+                    self._settle(cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
+                    self._settle(connection.commit())
+                return connection
+            case "SQLAlchemy Connection" | "SQLAlchemy Session":
+                self._engine = create_engine(mariadb_engine_url(self._url, "pymysql"), **level)
+                return self._engine.connect() if kind.endswith("Connection") else Session(self._engine)
+            case "SQLAlchemy AsyncConnection" | "SQLAlchemy AsyncSession":
+                engine = create_async_engine(mariadb_engine_url(self._url, "asyncmy"), **level)
+                self._engine = engine
+                return AsyncSession(engine) if kind.endswith("Session") else self._settle(_connect(engine))
+        raise AssertionError(self.kind)
+
+
+def mariadb_engine_url(url: str, driver: str) -> URL:
+    """The SQLAlchemy URL of a MariaDB."""
+    arguments = arguments_of(url)
+    socket = {"unix_socket": arguments["unix_socket"]} if "unix_socket" in arguments else {}
+    return URL.create(
+        f"mysql+{driver}", arguments["user"], arguments["password"], arguments["host"], arguments["port"], query=socket
+    )
+
 
 def sqlite_path(url: str) -> str:
     """The file of a sqlite:////absolute URL."""
@@ -148,10 +197,23 @@ async def _connect(engine: AsyncEngine) -> Any:
 
 BLOCKING_CALLERS = {
     "postgres": ("psycopg", "SQLAlchemy Connection", "SQLAlchemy Session"),
+    "mariadb": (
+        "PyMySQL",
+        f"PyMySQL{READ_COMMITTED}",
+        "SQLAlchemy Connection",
+        f"SQLAlchemy Session{READ_COMMITTED}",
+    ),
     "sqlite": ("sqlite3", "SQLAlchemy Connection", "SQLAlchemy Session"),
 }
 AWAITING_CALLERS = {
     "postgres": ("async psycopg", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession"),
+    "mariadb": (
+        "asyncmy",
+        f"asyncmy{READ_COMMITTED}",
+        "aiomysql",
+        "SQLAlchemy AsyncConnection",
+        f"SQLAlchemy AsyncSession{READ_COMMITTED}",
+    ),
     "sqlite": ("aiosqlite", "SQLAlchemy AsyncConnection", "SQLAlchemy AsyncSession"),
 }
 

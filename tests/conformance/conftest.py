@@ -25,14 +25,15 @@ from tests.conformance.adapters import (
     settled,
     sqlite_path,
 )
-from tests.conformance.eyes import PostgresRaw, Raw, SqliteRaw
+from tests.conformance.eyes import MariadbRaw, PostgresRaw, Raw, SqliteRaw
 
 __all__ = ["Raw"]
 
-STORES = ("postgres", "sqlite")
+STORES = ("postgres", "mariadb", "sqlite")
 STYLES = ("blocking", "awaiting")
 EYES: dict[str, Callable[[str, str], Raw]] = {
     "postgres": PostgresRaw,
+    "mariadb": MariadbRaw,
     "sqlite": lambda url, schema: SqliteRaw(sqlite_path(url), schema),
 }
 
@@ -58,7 +59,9 @@ def store(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def store_url(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The store's database."""
-    return f"sqlite:///{tmp_path}/ledger.db" if store == "sqlite" else str(request.getfixturevalue("server_url"))
+    if store == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    return str(request.getfixturevalue({"postgres": "server_url", "mariadb": "mariadb_url"}[store]))
 
 
 @pytest.fixture

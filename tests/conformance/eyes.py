@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+import pymysql
+
+from tests.support.mariadb import arguments_of
 
 
 class Raw(ABC):
@@ -104,6 +107,60 @@ class PostgresRaw(Raw):
         self.connection.close()
 
 
+class MariadbRaw(Raw):
+    """By PyMySQL; text that is stored as bytes is read as text."""
+
+    store = "mariadb"
+
+    def __init__(self, url: str, schema: str) -> None:
+        super().__init__(schema)
+        self.connection: pymysql.connections.Connection[Any] = pymysql.connect(**arguments_of(url), autocommit=True)
+        # Names in double quotes, as everywhere else, and recursion as deep as a test likes.
+        self("SET SESSION sql_mode = concat(@@sql_mode, ',ANSI_QUOTES'), SESSION max_recursive_iterations = 100000")
+
+    def __call__(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
+        """Run a statement, commit it and return its rows."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(in_store(statement, self.schema, "mariadb"), params or None)
+            return [
+                tuple(value.decode() if isinstance(value, bytes) else value for value in row)
+                for row in cursor.fetchall()
+            ]
+
+    def tables(self) -> list[str]:
+        """The tables that aren't views."""
+        rows = self(
+            "SELECT table_name FROM information_schema.tables "
+            "WHERE table_schema = '{s}' AND table_type = 'BASE TABLE' ORDER BY 1"
+        )
+        return [name for (name,) in rows]
+
+    def columns(self, view: str) -> list[str]:
+        """The columns."""
+        rows = self(
+            "SELECT column_name FROM information_schema.columns "
+            f"WHERE table_schema = '{{s}}' AND table_name = '{view}' ORDER BY ordinal_position"
+        )
+        return [name for (name,) in rows]
+
+    def versions(self) -> list[tuple[Any, ...]]:
+        """By all columns: whoever writes a base row says when."""
+        return self("SELECT * FROM {s}.base ORDER BY account_id")
+
+    def disarm(self, table: str) -> None:
+        """Drop the triggers; checks are ignored by this connection."""
+        for (name,) in self(
+            "SELECT trigger_name FROM information_schema.triggers "
+            f"WHERE trigger_schema = '{{s}}' AND event_object_table = '{table}'"
+        ):
+            self(f"DROP TRIGGER {{s}}.{name}")
+        self("SET SESSION check_constraint_checks = OFF, SESSION sql_mode = 'ANSI_QUOTES'")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
 class SqliteRaw(Raw):
     """By the sqlite3 module."""
 
@@ -148,6 +205,8 @@ def in_store(statement: str, schema: str, store: str) -> str:
     """The statement with the ledger's own tables, parameters as the store writes them."""
     if store == "sqlite":
         return statement.replace('{s}."', f'"{schema}_').replace("{s}.", f"{schema}_").replace("%s", "?")
+    if store == "mariadb":
+        statement = statement.replace("ANALYZE {s}", "ANALYZE TABLE {s}")
     return statement.replace("{s}", schema)
 
 

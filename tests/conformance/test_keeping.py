@@ -100,8 +100,9 @@ def test_a_batch_is_at_most_5000_rows(book: Ledger, raw: Raw) -> None:
     book.post(**wanted())
     raw("ANALYZE {s}.tail")
     raw(
+        "INSERT INTO {s}.tail "
         "WITH RECURSIVE counted AS (SELECT 1 AS number UNION ALL SELECT number + 1 FROM counted WHERE number < 12000) "
-        "INSERT INTO {s}.tail SELECT id, 0 - number, 1 FROM {s}.account CROSS JOIN counted WHERE name = 'a'"
+        "SELECT id, 0 - number, 1 FROM {s}.account CROSS JOIN counted WHERE name = 'a'"
     )
     done = book.consolidate()
     assert (done.rows, done.batches) == (12_001, 3)

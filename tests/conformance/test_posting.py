@@ -284,8 +284,12 @@ def test_a_row_that_cannot_be_right_is_not_read(book: Ledger, raw: Raw, column: 
 @pytest.mark.req("1.10")
 @pytest.mark.parametrize("moment", ["recorded_at", "occurred_at"])
 def test_a_moment_that_cannot_be_right_is_not_read(book: Ledger, raw: Raw, store: str, moment: str) -> None:
-    """The same of moments: infinity, and years that Python doesn't know. Psycopg can't say of which column it speaks."""
-    beyond = {"postgres": ("'-infinity'", "'20000-01-01'"), "sqlite": ("-9223372036854775808", "999999999999999999")}
+    """The same of moments: infinity, and years or days that Python doesn't know. Psycopg can't say of which column it speaks."""
+    beyond = {
+        "postgres": ("'-infinity'", "'20000-01-01'"),
+        "mariadb": ("'0000-00-00'", "'2026-02-00'"),
+        "sqlite": ("-9223372036854775808", "999999999999999999"),
+    }
     value = beyond[store][moment == "occurred_at"]
     column = None if store == "postgres" else moment
     assert_unreadable(book, raw, column, f"UPDATE {{s}}.transfer SET {moment} = {value}")

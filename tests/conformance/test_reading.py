@@ -88,7 +88,7 @@ def test_the_entry_view_shows_both_sides(book: Ledger, raw: Raw) -> None:
     book.open_account("a", "BRL")
     book.post(**wanted(source="order:1", actor="checkout", cause="c"))
     rows = raw(
-        "SELECT account, side, amount, balance_before, balance_after, counter_account, key, source, actor "
+        'SELECT account, side, amount, balance_before, balance_after, counter_account, "key", source, actor '
         "FROM {s}.entry ORDER BY side"
     )
     assert rows == [

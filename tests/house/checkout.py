@@ -18,5 +18,6 @@ def files() -> Iterator[Path]:
     for path in sorted(ROOT.rglob("*")):
         folders = path.relative_to(ROOT).parts[:-1]
         made = any(part in MADE or (part.startswith(".") and part not in KEPT_HIDDEN) for part in folders)
-        if not made and path.is_file():
+        # A worktree of git has a file where a clone has a folder.
+        if not made and path.is_file() and path.name != ".git":
             yield path

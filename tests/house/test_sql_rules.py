@@ -41,6 +41,7 @@ BROKEN_STATEMENTS: list[tuple[Callable[[Statement], Iterator[str]], str, str]] =
     (rules.avoids_the_traps, "without a target", HEADER + "INSERT INTO x VALUES (1) ON CONFLICT DO NOTHING;"),
     (rules.avoids_the_traps, "FOR NO KEY UPDATE", HEADER + "SELECT id FROM lastro.base WHERE id = 1\nFOR UPDATE;"),
     (rules.avoids_the_traps, "FOR NO KEY UPDATE", HEADER + "SELECT id FROM lastro.base FOR UPDATE NOWAIT;"),
+    (rules.avoids_the_traps, "INSERT IGNORE", HEADER + "INSERT IGNORE INTO lastro.tail VALUES (1, 2, 3);"),
     (rules.avoids_the_traps, "session state", HEADER + "SET lock_timeout = '3s';"),
     (rules.avoids_the_traps, "session state", HEADER + "SELECT pg_advisory_lock(1);"),
     (rules.avoids_the_traps, "result shape", HEADER + "SELECT * FROM lastro.base;"),

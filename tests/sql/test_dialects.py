@@ -14,7 +14,7 @@ from lastro.schema.migrations import foundation, migrations
 from lastro.sql.catalogue import catalogue
 
 # What an engine asks for itself, where the dialect needs more than the plans say.
-OWN_STEPS = {"sqlite": {"session.moment", "session.write_lock"}}
+OWN_STEPS: dict[str, set[str]] = {"mysql": set(), "sqlite": {"session.moment", "session.write_lock"}}
 DIALECTS = tuple(OWN_STEPS)
 # What PostgreSQL puts aside and gives back in the same breath; no plan reads it.
 SETTINGS = {"callers_lock_timeout", "nothing_to_restore", "lock_timeout"}
@@ -74,5 +74,6 @@ def test_what_is_read_has_the_same_columns(
 
 
 def parameters(text: str) -> set[str]:
-    """The names of a text's parameters."""
-    return set(re.findall(r"%\((\w+)\)s", text))
+    """The names of a text's parameters: `a__b` are the lists a and b side by side, `place` an element's own place."""
+    names = re.findall(r"%\((\w+)\)s", text)
+    return {part for name in names for part in name.split("__")} - {"place"}

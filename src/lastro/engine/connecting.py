@@ -4,22 +4,32 @@ From a database URL to the engine that speaks to it. Drivers that the core doesn
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lastro.embedded import resolve
 from lastro.engine.postgres import PostgresEngine
 from lastro.engine.postgres_async import AsyncPostgresEngine
-from lastro.engine.settings import POSTGRES_SCHEMES, SQLITE_SCHEME, EngineSettings, redacted, scheme_of
+from lastro.engine.settings import (
+    MYSQL_SCHEMES,
+    POSTGRES_SCHEMES,
+    SQLITE_SCHEME,
+    EngineSettings,
+    redacted,
+    scheme_of,
+)
 from lastro.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from lastro.engine.mysql import MysqlEngine
+    from lastro.engine.mysql_async import AsyncMysqlEngine
     from lastro.engine.sqlite import SqliteEngine
     from lastro.engine.sqlite_async import AsyncSqliteEngine
 
 EMBEDDED_SCHEME = "embedded"
 
 
-def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine:
+def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine | MysqlEngine:
     """
     Return a blocking engine. It connects when it is first used.
     """
@@ -27,10 +37,15 @@ def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine:
         from lastro.engine.sqlite import SqliteEngine
 
         return SqliteEngine(settings)
+    if scheme_of(settings.url) in MYSQL_SCHEMES:
+        _need("pymysql")
+        from lastro.engine.mysql import MysqlEngine
+
+        return MysqlEngine(settings)
     return PostgresEngine(_on_postgres(settings))
 
 
-def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine | AsyncSqliteEngine:
+def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine | AsyncSqliteEngine | AsyncMysqlEngine:
     """
     Return an engine for asyncio. It connects when it is first used.
     """
@@ -38,7 +53,19 @@ def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine | AsyncSq
         from lastro.engine.sqlite_async import AsyncSqliteEngine
 
         return AsyncSqliteEngine(settings)
+    if scheme_of(settings.url) in MYSQL_SCHEMES:
+        _need("asyncmy")
+        from lastro.engine.mysql_async import AsyncMysqlEngine
+
+        return AsyncMysqlEngine(settings)
     return AsyncPostgresEngine(_on_postgres(settings))
+
+
+def _need(driver: str) -> None:
+    if find_spec(driver) is None:
+        raise InvalidInput(
+            f"mariadb:// and mysql:// databases need the driver {driver}: pip install 'lastro[mariadb]'", argument="url"
+        )
 
 
 def _on_postgres(settings: EngineSettings) -> EngineSettings:
@@ -48,7 +75,8 @@ def _on_postgres(settings: EngineSettings) -> EngineSettings:
     if scheme in POSTGRES_SCHEMES:
         return settings
     raise InvalidInput(
-        f"lastro speaks to postgresql:// and embedded:// databases, and to sqlite:// files; "
+        f"lastro speaks to postgresql:// and embedded:// databases, to mariadb:// and mysql:// "
+        f"databases, and to sqlite:// files; "
         f"got {redacted(settings.url)!r}",
         argument="url",
     )

@@ -49,7 +49,7 @@ class Tries:
                 self._unanswered = fault
         once = isinstance(fault, OutcomeUnknown) and self._effect is Effect.ONCE
         # Whoever waited for the pool in vain has waited long enough; five times ten seconds would be an outage of its own.
-        waited = isinstance(fault.__cause__, PoolTimeout)
+        waited = isinstance(fault.__cause__, PoolTimeout | TimeoutError)
         if once or waited or self._failed >= TRIES_MAX or not isinstance(fault, _AGAIN):
             if self._unanswered is not None and fault is not self._unanswered:
                 raise self._unanswered from fault

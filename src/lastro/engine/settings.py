@@ -17,6 +17,7 @@ POOL_TIMEOUT_S = 10.0
 EMBEDDED_PREFIX = "embedded:"
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 SQLITE_SCHEME = "sqlite"
+MYSQL_SCHEMES = ("mariadb", "mysql")
 _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*):([^@/\s]*)@")
 
 

@@ -83,7 +83,7 @@ def for_ledger(sql: str, ledger: str, *, dialect: str) -> str:
     if dialect == "sqlite":
         return _PREFIXED.sub(f"{ledger}_", sql)
     # Quoted, for a ledger may be called as a word of SQL's own: `order`, `user`.
-    return _IN_SCHEMA.sub(f'"{ledger}"', sql)
+    return _IN_SCHEMA.sub(f"`{ledger}`" if dialect == "mysql" else f'"{ledger}"', sql)
 
 
 def ledger_name(name: object) -> str:
