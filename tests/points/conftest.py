@@ -31,7 +31,9 @@ def store(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def store_url(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The store's database."""
-    return f"sqlite:///{tmp_path}/ledger.db" if store == "sqlite" else str(request.getfixturevalue("server_url"))
+    if store == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    return str(request.getfixturevalue({"postgres": "server_url", "mariadb": "mariadb_url"}[store]))
 
 
 @pytest.fixture

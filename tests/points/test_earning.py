@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 
 from lastro import ActivityConflict, AmountOutOfRange, CapExceeded, InvalidInput, Ledger, TransferConflict
@@ -15,8 +17,14 @@ from lastro.ledger.points_blocking import Points
 from lastro.testing import Clock
 from tests.conformance.eyes import Raw
 from tests.points.members import Club
+from tests.support.mariadb import arguments_of
 
 NOON = datetime(2026, 1, 7, 12, tzinfo=UTC)  # a Wednesday
+CONNECT: dict[str, Callable[[str], Any]] = {
+    "postgres": psycopg.connect,
+    "sqlite": lambda url: sqlite3.connect(url.removeprefix("sqlite:///")),
+    "mariadb": lambda url: pymysql.connect(**arguments_of(url)),
+}
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 
 
@@ -276,10 +284,7 @@ def test_within_a_callers_transaction(store_url: str, ledger: Ledger, points: Po
     """An earning is part of the caller's transaction; a refusal in it undoes itself and nothing else."""
     define(points, cap=20, beyond_cap="refuse")
     earned(points, "g0")
-    connection: Any = (
-        sqlite3.connect(store_url.removeprefix("sqlite:///")) if raw.store == "sqlite" else psycopg.connect(store_url)
-    )
-    with contextlib.closing(connection):
+    with contextlib.closing(CONNECT[raw.store](store_url)) as connection:
         held = ledger.within(connection).points
         held.earn("g1", activity="game", member="ana")
         with pytest.raises(CapExceeded):

@@ -68,6 +68,7 @@ def _held_activity(key: str, terms: Terms) -> Plan[tuple[Stored, dict[AccountKey
     """
     Hold the member's accounts, and return the activity as it stands under their locks.
     """
+    needed: set[AccountKey] = set()
     for _ in range(LOOKS_MAX):
         found = yield from find_activity(key)
         if found is None:
@@ -75,16 +76,19 @@ def _held_activity(key: str, terms: Terms) -> Plan[tuple[Stored, dict[AccountKey
         member = found.activity.member
         if found.activity.cancelled_at is not None:
             return found, {}
-        held = yield from hold_members([member], terms)
+        held: dict[AccountKey, Standing] | None = yield from hold_members([member], terms)
+        if needed:
+            # Accounts that an old snapshot doesn't show; or closed ones (AccountClosed), as an erased member's are.
+            held = yield from hold({*needed, *(held or {})}, terms)
+        if held is None:
+            continue
         if not held:
             # Nor does anybody open one meanwhile: a rebuild would give what this cancels.
             yield step("points_members.lock", name=member)
         # In a following statement, for a rival may have cancelled or rebuilt it while this one waited.
         stored = yield from find_activity(key)
         assert stored is not None, "activity is never deleted"
-        missing = {(member, earning.currency) for earning in stored.activity.earnings} - held.keys()
-        if stored.activity.member == member and not missing:
+        needed = {(stored.activity.member, earning.currency) for earning in stored.activity.earnings}
+        if stored.activity.member == member and needed <= held.keys():
             return stored, held
-        # AccountClosed, where the member was erased or the account closed.
-        yield from hold(missing, terms)
     raise kept_changing((key,))

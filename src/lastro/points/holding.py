@@ -66,7 +66,7 @@ def hold_members(names: Iterable[str], terms: Terms) -> Plan[dict[AccountKey, St
     """
     wanted = sorted(set(names))
     for _ in range(LOOKS_MAX):
-        rows = yield step("points_members.accounts", names=wanted)
+        rows = yield step("points_earning.accounts", names=wanted)
         found = [facts for facts in map(read_facts, rows) if facts.state != "closed"]
         terms.directory.learn(found)
         held = yield from hold([(facts.name, facts.currency) for facts in found], terms)

@@ -1,6 +1,22 @@
 -- What activity earns. The transaction holds the base row of every account that is credited or debited, and that lock
 -- guards the allowance: each statement reads what is committed by then, in a caller's REPEATABLE READ as well.
 
+-- name: accounts
+-- The accounts of these names, in every currency.
+-- locks: none   returns: 0 or more rows for each name
+SELECT
+    account.id,
+    account.name,
+    account.currency,
+    base.keeping,
+    base.state,
+    base.floor
+FROM json_table(%(names)s, '$[*]' COLUMNS (name varchar(340) CHARACTER SET utf8mb4 PATH '$')) AS wanted
+STRAIGHT_JOIN lastro.account AS account FORCE INDEX (account_name_and_currency_once)
+    ON CAST(wanted.name AS binary) = account.name
+STRAIGHT_JOIN lastro.base AS base FORCE INDEX (primary) ON account.id = base.account_id
+ORDER BY account.id;
+
 -- name: note_activity
 -- Write an activity of a member; nothing where its key is taken, or where there is no such member: then the row of
 -- nobody is taken back at once. Only INSERT … VALUES draws an id without a lock on the table.

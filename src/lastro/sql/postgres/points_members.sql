@@ -1,20 +1,5 @@
 -- Members: who takes part. A name is a member's until it is erased; after that it may be another's.
 
--- name: accounts
--- The accounts of these names, in every currency.
--- locks: none   returns: 0 or more rows for each name
-SELECT
-    account.id,
-    account.name,
-    account.currency,
-    base.keeping,
-    base.state,
-    base.floor
-FROM unnest(%(names)s::text[]) AS wanted (name)
-INNER JOIN lastro.account AS account ON wanted.name = account.name
-INNER JOIN lastro.base AS base ON account.id = base.account_id
-ORDER BY account.id;
-
 -- name: find
 -- The member of this name.
 -- locks: none   returns: 0 or 1 row
@@ -34,9 +19,11 @@ VALUES (
 ON CONFLICT (name) DO NOTHING;
 
 -- name: lock
--- Queue behind whoever erases this member or opens an account for it; no row where it was erased meanwhile.
+-- Queue behind whoever erases this member or opens an account for it; no row where it was erased meanwhile. The row is
+-- written, not only locked: an erasure in a REPEATABLE READ that began before an account was opened doesn't see that
+-- account, and must meet a changed row instead of leaving the name there.
 -- locks: the member's row   returns: 0 or 1 row
-SELECT member.id
-FROM lastro.points_member AS member
-WHERE member.name = %(name)s::text
-FOR NO KEY UPDATE;
+UPDATE lastro.points_member
+SET joined_at = joined_at
+WHERE points_member.name = %(name)s::text
+RETURNING id;

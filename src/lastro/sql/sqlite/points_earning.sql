@@ -1,6 +1,21 @@
 -- What activity earns. The transaction holds the base row of every account that is credited or debited, and that lock
 -- guards the account's allowance: each statement reads in a snapshot of its own, taken after the lock was granted.
 
+-- name: accounts
+-- The accounts of these names, in every currency.
+-- locks: none   returns: 0 or more rows for each name
+SELECT
+    account.id,
+    account.name,
+    account.currency,
+    base.keeping,
+    base.state,
+    base.floor
+FROM json_each(%(names)s) AS wanted
+INNER JOIN lastro_account AS account ON wanted.value = account.name
+INNER JOIN lastro_base AS base ON account.id = base.account_id
+ORDER BY account.id;
+
 -- name: note_activity
 -- Write an activity of a member; nothing where its key is taken, or where there is no such member.
 -- locks: none that isn't held already   returns: 0 or 1 row
