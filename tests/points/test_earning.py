@@ -12,7 +12,15 @@ import psycopg
 import pymysql
 import pytest
 
-from lastro import ActivityConflict, AmountOutOfRange, CapExceeded, InvalidInput, Ledger, TransferConflict
+from lastro import (
+    ActivityConflict,
+    AmountOutOfRange,
+    CapExceeded,
+    InvalidInput,
+    Ledger,
+    SerializationLost,
+    TransferConflict,
+)
 from lastro.ledger.points_blocking import Points
 from lastro.testing import Clock
 from tests.conformance.eyes import Raw
@@ -24,6 +32,10 @@ CONNECT: dict[str, Callable[[str], Any]] = {
     "postgres": psycopg.connect,
     "sqlite": lambda url: sqlite3.connect(url.removeprefix("sqlite:///")),
     "mariadb": lambda url: pymysql.connect(**arguments_of(url)),
+}
+REPEATABLE_READ = {
+    "postgres": "BEGIN ISOLATION LEVEL REPEATABLE READ",
+    "mariadb": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
 }
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 
@@ -295,3 +307,37 @@ def test_within_a_callers_transaction(store_url: str, ledger: Ledger, points: Po
         connection.rollback()
     assert points.activity("g1") is not None
     assert ledger.balance("ana", "PTS").posted == 20
+
+
+@pytest.mark.req("1.11")
+@pytest.mark.stores("postgres", "mariadb")
+@pytest.mark.parametrize("beforehand", ["nothing", "an earlier game"])
+def test_an_old_snapshot_never_passes_a_cap(
+    store_url: str, ledger: Ledger, points: Points, raw: Raw, beforehand: str
+) -> None:
+    """
+    In a caller's REPEATABLE READ the cap counts what was earned since its snapshot, or the transaction is lost: always
+    on PostgreSQL, and on MariaDB where even the accounts are younger than the snapshot.
+    """
+    define(points, cap=50)
+    used = 0
+    if beforehand != "nothing":
+        ((_, used),) = earned(points, "g0")
+    with contextlib.closing(CONNECT[raw.store](store_url)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(REPEATABLE_READ[raw.store])
+        cursor.execute(f"SELECT count(*) FROM {ledger._operations.ledger}.transfer")
+        # Somebody else earns 30, which this snapshot doesn't show.
+        assert earned(points, "g1", units=3) == [("game", 30)]
+        held = ledger.within(connection).points
+        if raw.store == "mariadb" and used:
+            done = held.earn("g2", activity="game", member="ana", units=4, occurred_at=NOON)
+            connection.commit()
+        else:
+            with pytest.raises(SerializationLost):
+                held.earn("g2", activity="game", member="ana", units=4, occurred_at=NOON)
+            connection.rollback()
+            done = points.earn("g2", activity="game", member="ana", units=4, occurred_at=NOON)
+    assert [earning.amount for earning in done.earnings] == [20 - used]
+    assert ledger.balance("ana", "PTS").posted == 50
+    assert earned(points, "g3") == []

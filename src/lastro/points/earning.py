@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lastro.errors import CurrencyMismatch, UnknownAccount
 from lastro.model.limits import LOOKS_MAX
 from lastro.plans.accounts import AccountKey, kept_changing
 from lastro.plans.plan import Plan, Row, step
@@ -15,7 +16,7 @@ from lastro.plans.waiting import patiently, undone_when_refused
 from lastro.points.activities import Doing, Earned, Movement, earnings, find_activity, read_activity, refuse_other
 from lastro.points.allowance import take_room
 from lastro.points.defining import rules_for
-from lastro.points.holding import ISSUED, hold, open_counterpart
+from lastro.points.holding import ISSUED, hold, open_counterpart, opened_since
 from lastro.points.members import accounts_ready, member_id
 from lastro.points.moving import Source, give_points
 from lastro.points.rules import Rule, points_asked
@@ -76,7 +77,10 @@ def _hold_what_rules_credit(asked: Doing, terms: Terms) -> Plan[_Judged]:
         for currency in currencies:
             yield from open_counterpart(ISSUED, currency, terms)
             yield from accounts_ready([asked.member], currency, terms)
-        held = yield from hold([(asked.member, currency) for currency in currencies], terms)
+        try:
+            held = yield from hold([(asked.member, currency) for currency in currencies], terms)
+        except (UnknownAccount, CurrencyMismatch) as unknown:
+            raise opened_since(asked.member, unknown.currency) from unknown
         if held is None:
             continue
         rules = yield from rules_for(asked.kind)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lastro.errors import SerializationLost
 from lastro.model.limits import LOOKS_MAX
 from lastro.plans.accounts import AccountKey, find_facts, kept_changing, open_account, refuse_closed, refuse_unknown
 from lastro.plans.plan import Plan, step
@@ -83,3 +84,15 @@ def open_counterpart(name: str, currency: str, terms: Terms) -> Plan[None]:
     found = yield from find_facts(terms.directory, [(name, currency)])
     if (name, currency) not in found:
         yield from open_account(name, currency, keeping="summed", floor=None, metadata=None, now=terms.now)
+
+
+def opened_since(name: str, currency: str) -> SerializationLost:
+    """
+    The fault of a caller's transaction whose snapshot is older than an account that is needed: it can't see it.
+    """
+    return SerializationLost(
+        f"account {name!r} in {currency} was opened after this transaction took its snapshot, which doesn't show it: "
+        "roll back and do the whole transaction again",
+        account=name,
+        currency=currency,
+    )

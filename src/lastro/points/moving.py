@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lastro.errors import CurrencyMismatch, TransferConflict, UnknownAccount, UnknownTransfer
-from lastro.model.transfer import Intent
+from lastro.model.transfer import Intent, Posted
 from lastro.plans.plan import Plan, step
 from lastro.plans.posting import post
 from lastro.plans.reversing import reverse_within
 from lastro.plans.standing import Standing
 from lastro.plans.transfers import Terms, find_transfer
 from lastro.points.activities import Activity, Movement
-from lastro.points.holding import ISSUED, open_counterpart
+from lastro.points.holding import ISSUED, open_counterpart, opened_since
 from lastro.points.lots import Credit, open_lots, take
 from lastro.points.periods import end_of_day_after
 from lastro.points.rules import Rule
@@ -58,12 +58,7 @@ def give_points(source: Source, rule: Rule, amount: int, *, number: int, to: Sta
         actor=source.actor,
         occurred_at=activity.occurred_at,
     )
-    try:
-        posted = yield from post(wanted, terms)
-    except (UnknownAccount, CurrencyMismatch):
-        # The issuer was opened in a transaction that was undone, and this process believed in it until now.
-        yield from open_counterpart(ISSUED, rule.currency, terms)
-        posted = yield from post(wanted, terms)
+    posted = yield from _posted_out_of_the_issuer(wanted, terms)
     if posted.replayed:
         raise TransferConflict(
             f"key {wanted.key!r} names a transfer that no earning posted; keys that begin with {MOVEMENT_PREFIX!r}: are "
@@ -82,6 +77,18 @@ def give_points(source: Source, rule: Rule, amount: int, *, number: int, to: Sta
     )
     yield from _note(moved)
     return moved
+
+
+def _posted_out_of_the_issuer(wanted: Intent, terms: Terms) -> Plan[Posted]:
+    try:
+        return (yield from post(wanted, terms))
+    except (UnknownAccount, CurrencyMismatch):
+        # The issuer was opened in a transaction that was undone, and this process believed in it until now.
+        yield from open_counterpart(ISSUED, wanted.currency, terms)
+    try:
+        return (yield from post(wanted, terms))
+    except (UnknownAccount, CurrencyMismatch) as unknown:
+        raise opened_since(ISSUED, wanted.currency) from unknown
 
 
 def take_points(
