@@ -44,7 +44,8 @@ def _erase(name: str, terms: Terms) -> Plan[Erased]:
         raise UnknownMember(
             f"there is no member {name!r}: it never had any points, or was erased already; mend the name", member=name
         )
-    accounts = yield step("points_erasing.lock", name=name)
+    accounts = yield step("points_erasing.accounts", name=name)
+    yield step("locked.lock_sides", account_ids=sorted(row["id"] for row in accounts), now=terms.now)
     pseudonym = ERASED + secrets.token_hex(PSEUDONYM_BYTES)
     rows = yield step("points_erasing.erase", name=name, pseudonym=pseudonym, now=terms.now)
     # What other processes believe of these names they drop when they meet a closed account.

@@ -1,16 +1,14 @@
 -- Erasing a member. Nothing of the history is touched: it names accounts by their ids.
 
--- name: lock
--- Queue behind whoever writes the accounts of this name, in whatever currency.
--- locks: the base rows, in account order   returns: 1 row an account
+-- name: accounts
+-- The accounts of this name, in whatever currency. Nobody opens another while the member's row is held.
+-- locks: none   returns: 1 row an account
 SELECT
     account.id,
     account.currency
-FROM lastro.base AS base
-INNER JOIN lastro.account AS account ON base.account_id = account.id
+FROM lastro.account AS account
 WHERE account.name = %(name)s::text
-ORDER BY base.account_id
-FOR NO KEY UPDATE OF base;
+ORDER BY account.id;
 
 -- name: erase
 -- Put a pseudonym in the place of a member's name, drop what was noted of its accounts, close them, and drop what is

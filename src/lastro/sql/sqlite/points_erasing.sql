@@ -1,8 +1,8 @@
 -- Erasing a member. Nothing of the history is touched: it names accounts by their ids.
 
--- name: lock
--- The accounts of this name, in whatever currency.
--- locks: none that isn't held already   returns: 1 row an account
+-- name: accounts
+-- The accounts of this name, in whatever currency. Nobody opens another while the member's row is held.
+-- locks: none   returns: 1 row an account
 SELECT
     account.id,
     account.currency
