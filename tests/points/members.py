@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import psycopg
+import pymysql
 
 from lastro import Ledger, Posted
 from lastro.engine.sqlite_values import microseconds
@@ -17,6 +18,7 @@ from lastro.errors import UnknownRule
 from lastro.testing import Clock
 from tests.conformance.adapters import sqlite_path
 from tests.conformance.eyes import Raw
+from tests.support.mariadb import arguments_of
 
 CURRENCY = "PTS"
 REWARD = "reward:mug"
@@ -108,7 +110,14 @@ def _moment(moment: datetime | None, store: str) -> str:
 @contextmanager
 def caller_of(store: str, url: str) -> Iterator[Any]:
     """An application's own connection, with a transaction that is its own to end."""
-    connection = sqlite3.connect(sqlite_path(url)) if store == "sqlite" else psycopg.connect(url)
+    connection: Any
+    match store:
+        case "sqlite":
+            connection = sqlite3.connect(sqlite_path(url))
+        case "mariadb":
+            connection = pymysql.connect(**arguments_of(url))
+        case _:
+            connection = psycopg.connect(url)
     try:
         yield connection
         connection.rollback()
