@@ -13,6 +13,7 @@ import pymysql
 import pytest
 
 from lastro import (
+    AccountConflict,
     ActivityConflict,
     AmountOutOfRange,
     CapExceeded,
@@ -206,6 +207,18 @@ def test_what_is_owed_is_paid_first(points: Points, club: Club) -> None:
     assert (club.posted("ana"), club.lots("ana")) == (-70, [])
     club.earn("ana", 90)
     assert (club.posted("ana"), club.lots("ana")) == (20, [(20, None)])
+
+
+def test_an_account_with_a_balance_is_nobodys_to_take(ledger: Ledger, points: Points) -> None:
+    """A name that is an account's with a balance, and no member's, is refused: no lots stand behind that balance."""
+    define(points)
+    ledger.open_account("till", "PTS")
+    ledger.open_account("ana", "PTS")
+    ledger.post(key="k", kind="pay", debit="world", credit="till", amount=5, currency="PTS")
+    with pytest.raises(AccountConflict, match="no lots stand behind it"):
+        earned(points, "g1", member="till")
+    # An empty one may become a member's.
+    assert earned(points, "g1") == [("game", 10)]
 
 
 def test_more_points_than_one_earning_may_be(points: Points) -> None:

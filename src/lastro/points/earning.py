@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lastro.errors import CurrencyMismatch, UnknownAccount
+from lastro.errors import AccountConflict, CurrencyMismatch, UnknownAccount
 from lastro.model.limits import LOOKS_MAX
 from lastro.plans.accounts import AccountKey, kept_changing
 from lastro.plans.plan import Plan, Row, step
@@ -36,14 +36,15 @@ def earn(asked: Doing, terms: Terms) -> Plan[Earned]:
     Record an activity once and post what it earns; the activity as it stands, marked replayed, where its key is there.
 
     The rules are read under the lock of the member's accounts, so that no earning goes by a rule that a rebuild of that
-    member has already put aside. Raises ActivityConflict, CapExceeded, AmountOutOfRange.
+    member has already put aside. Raises ActivityConflict, CapExceeded,
+    AmountOutOfRange; AccountConflict where the name is that of an account with a balance which is no member's.
     """
     return (yield from patiently(undone_when_refused(_earn(asked, terms)), terms.lock_timeout_ms))
 
 
 def _earn(asked: Doing, terms: Terms) -> Plan[Earned]:
     judged = yield from _hold_what_rules_credit(asked, terms)
-    noted = yield from _note(asked, terms)
+    noted = yield from _note(asked, judged.held, terms)
     if noted is None:
         stored = yield from find_activity(asked.key)
         assert stored is not None, "whoever held the key has committed, and activity is never deleted"
@@ -89,7 +90,7 @@ def _hold_what_rules_credit(asked: Doing, terms: Terms) -> Plan[_Judged]:
     raise kept_changing((asked.member,))
 
 
-def _note(asked: Doing, terms: Terms) -> Plan[Row | None]:
+def _note(asked: Doing, held: dict[AccountKey, Standing], terms: Terms) -> Plan[Row | None]:
     """
     Write the activity; None where its key is taken.
     """
@@ -104,7 +105,20 @@ def _note(asked: Doing, terms: Terms) -> Plan[Row | None]:
     )
     rows = yield wanted
     if not rows and (yield from find_activity(asked.key)) is None:
-        # A member whose activity no rule has given anything for yet.
+        # A member whose activity no rule has given anything for yet; or an account that was somebody's before.
+        _refuse_taken(held)
         yield from member_id(asked.member, terms)
         rows = yield wanted
     return rows[0] if rows else None
+
+
+def _refuse_taken(held: dict[AccountKey, Standing]) -> None:
+    for (name, currency), standing in held.items():
+        if standing.posted:
+            raise AccountConflict(
+                f"account {name!r} in {currency} has a balance of {standing.posted} and is no member's: no lots stand "
+                "behind it; choose another name for the member, or transfer the balance first",
+                account=name,
+                currency=currency,
+                fields={"posted": (standing.posted, 0)},
+            )
