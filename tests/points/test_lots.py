@@ -109,7 +109,9 @@ def test_an_account_without_a_floor_is_not_overdrawn_by_points(ledger: Ledger, c
             club.spend(member, 11)
         club.spend(member, 9)
         club.give(member, "dora", 1)
-    assert club.lots("dora") == [(1, None)] * 3
+    club.give("dora", "ben", 2)
+    club.give("dora", "cleo", 1)
+    assert (club.lots("ben"), club.lots("cleo"), club.posted("ben")) == ([(2, None)], [(1, None)], 2)
 
 
 @pytest.mark.req("1.13")

@@ -1,5 +1,5 @@
--- Expiring lots: found without a lock, then locked and read again. Only on the ledger's own connections, whose statements
--- see what is committed.
+-- Expiring lots: found without a lock, then locked and read again. Only on the ledger's own connections, whose
+-- statements see what is committed.
 
 -- name: due
 -- Lots past their expiry in the order in which they fell due, those after one of them.

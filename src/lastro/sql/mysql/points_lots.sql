@@ -101,7 +101,7 @@ SELECT
             END
         ), 0
     ) AS due,
-    EXISTS (
+    EXISTS(
         SELECT 1 FROM lastro.account AS other
         INNER JOIN lastro.points_member AS member ON other.name = member.name
         WHERE other.id = %(other_id)s
@@ -110,10 +110,10 @@ FROM lastro.open_lot AS open_lot FORCE INDEX (primary)
 WHERE open_lot.account_id = %(account_id)s /* current */;
 
 -- name: use
--- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and take
--- it from what is left of them. No lot stands here twice.
+-- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and
+-- take it from what is left of them. No lot stands here twice.
 -- locks: these lots, whose accounts are held already   returns: 1 row: how many of the lots held as much
-SET @lastro_uses = convert(%(uses)s USING utf8mb4);
+SET @lastro_uses = CONVERT(%(uses)s USING utf8mb4);
 SELECT count(*) INTO @lastro_met
 FROM json_table(@lastro_uses, '$[*]' COLUMNS (
     account_id bigint PATH '$[2]', lot_transfer_id bigint PATH '$[3]', lot_part integer PATH '$[4]',
@@ -179,7 +179,7 @@ LIMIT %(lots_max)s /* current */;
 -- Put points back into the lots they came from; a lot that was empty is open again, with the expiry it always had. No
 -- lot stands here twice.
 -- locks: these lots, whose accounts are held already   returns: nothing
-SET @lastro_uses = convert(%(uses)s USING utf8mb4);
+SET @lastro_uses = CONVERT(%(uses)s USING utf8mb4);
 INSERT INTO lastro.lot_use (transfer_id, number, lot_transfer_id, lot_part, amount)
 SELECT
     given.transfer_id,

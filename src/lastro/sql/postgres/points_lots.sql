@@ -123,7 +123,7 @@ SELECT
     coalesce(
         sum(open_lot.left_over) FILTER (WHERE open_lot.expires_at <= coalesce(%(now)s::timestamptz, now())), 0
     ) AS due,
-    EXISTS (
+    EXISTS(
         SELECT FROM lastro.account AS other
         INNER JOIN lastro.points_member AS member ON other.name = member.name
         WHERE other.id = %(other_id)s::bigint
@@ -132,8 +132,8 @@ FROM lastro.open_lot AS open_lot
 WHERE open_lot.account_id = %(account_id)s::bigint;
 
 -- name: use
--- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and take
--- it from what is left of them. No lot stands here twice.
+-- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and
+-- take it from what is left of them. No lot stands here twice.
 -- locks: none that isn't held already   returns: 1 row: how many of the lots held as much
 WITH taken AS MATERIALIZED (
     SELECT

@@ -15,7 +15,8 @@ WHERE
     open_lot.expires_at <= %(now)s
     AND open_lot.expires_at >= coalesce(%(after_expires_at)s, -9223372036854775808)
     AND (open_lot.expires_at, open_lot.account_id, open_lot.transfer_id, open_lot.part) > (
-        coalesce(%(after_expires_at)s, -9223372036854775808), %(after_account_id)s, %(after_transfer_id)s, %(after_part)s
+        coalesce(%(after_expires_at)s, -9223372036854775808), %(after_account_id)s, %(after_transfer_id)s,
+        %(after_part)s
     )
 ORDER BY open_lot.expires_at, open_lot.account_id, open_lot.transfer_id, open_lot.part
 LIMIT %(lots_max)s;

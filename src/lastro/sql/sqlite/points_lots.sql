@@ -141,7 +141,7 @@ WHERE open_lot.account_id = %(account_id)s AND open_lot.transfer_id = %(transfer
 SELECT
     coalesce(sum(open_lot.left_over), 0) AS in_lots,
     coalesce(sum(open_lot.left_over) FILTER (WHERE open_lot.expires_at <= %(now)s), 0) AS due,
-    EXISTS (
+    EXISTS(
         SELECT 1 FROM lastro_account AS other
         INNER JOIN lastro_points_member AS member ON other.name = member.name
         WHERE other.id = %(other_id)s
@@ -150,8 +150,8 @@ FROM lastro_open_lot AS open_lot
 WHERE open_lot.account_id = %(account_id)s;
 
 -- name: use
--- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and take
--- it from what is left of them. No lot stands here twice.
+-- Note what transfers took from lots (each use: transfer, number, account, the lot's transfer and part, amount), and
+-- take it from what is left of them. No lot stands here twice.
 -- locks: none that isn't held already   returns: 1 row: how many of the lots held as much
 SELECT count(*) AS met
 FROM json_each(%(uses)s) AS given
