@@ -43,7 +43,7 @@ HOT_TABLE = re.compile(
 
 
 # Dialects that say a step by several statements, because their INSERT can't stand in a WITH.
-SEVERAL_A_STEP = ("mysql/", "sqlite/")
+SEVERAL_A_STEP = ("generic/", "mysql/", "sqlite/")
 REFUSED = re.compile(r"refused: \S")
 
 

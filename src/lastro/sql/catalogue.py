@@ -13,6 +13,8 @@ from typing import NamedTuple
 from lastro.errors import InvalidInput
 
 LEDGER = "lastro"
+# Dialects in which a ledger is a prefix of its tables' names, and not a schema.
+PREFIXING = ("sqlite", "generic")
 LEDGER_NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
 _HEADER = re.compile(r"^-- name: (?P<name>[a-z_]+)$", re.MULTILINE)
 _REFUSED = re.compile(r"^-- refused: (?P<why>.+)$", re.MULTILINE)
@@ -75,12 +77,12 @@ def texts_of(sql: str) -> tuple[str, ...]:
 
 def for_ledger(sql: str, ledger: str, *, dialect: str) -> str:
     """
-    Return *sql*, written for the ledger `lastro`, for the tables of *ledger*: another schema, or on SQLite, which has
-    no schemas, another prefix (`lastro_transfer`).
+    Return *sql*, written for the ledger `lastro`, for the tables of *ledger*: another schema, or, where there
+    needn't be any, another prefix (`lastro_transfer`).
     """
     if ledger == LEDGER:
         return sql
-    if dialect == "sqlite":
+    if dialect in PREFIXING:
         return _PREFIXED.sub(f"{ledger}_", sql)
     # Quoted, for a ledger may be called as a word of SQL's own: `order`, `user`.
     return _IN_SCHEMA.sub(f"`{ledger}`" if dialect == "mysql" else f'"{ledger}"', sql)

@@ -21,6 +21,8 @@ _ROSTER: Final[dict[str, Callable[[Ledger, Callable[[], bool]], Worker]]] = {
     "expire": lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping),
 }
 WORK: Final = tuple(_ROSTER)
+# A step of work that not every store has a use for.
+_STEPS: Final = {"partitions": "partitioning.list", "expire": "points_expiring.due"}
 
 
 def workers_for(
@@ -48,4 +50,4 @@ def workers_for(
 
 def _has_nothing_to_do(word: str, ledger: Ledger) -> bool:
     dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
-    return word == "partitions" and bool(catalogue(dialect)["partitioning.list"].refused)
+    return word in _STEPS and bool(catalogue(dialect)[_STEPS[word]].refused)
