@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from lastro import CapExceeded, InsufficientFunds, Ledger, UnknownAccount
+from lastro import CapExceeded, InsufficientFunds, InvalidInput, Ledger, UnknownAccount
 from lastro.testing import Clock
 from tests.conformance.adapters import Caller
 from tests.conformance.conftest import Raw
 
 pytestmark = pytest.mark.usefixtures("balanced")
+WITH_POINTS = pytest.mark.stores(without=("firebird",))
 
 MUG = "reward:mug"
 
@@ -27,6 +28,7 @@ def prepare(book: Any) -> None:
     book.points.earn("bonus:1", activity="bonus", member="ana", units=20)
 
 
+@WITH_POINTS
 @pytest.mark.req("1.11")
 @pytest.mark.req("1.12")
 @pytest.mark.req("1.13")
@@ -50,6 +52,7 @@ def test_the_life_of_points(reopen: Callable[..., Ledger]) -> None:
     assert (erased.accounts, book.balance(erased.pseudonym, "PTS").posted) == (1, -5)
 
 
+@WITH_POINTS
 def test_inside_a_callers_transaction(callers_book: Any, caller: Caller, raw: Raw) -> None:
     """Everything that one transaction can hold is kept or undone with the caller's own work."""
     prepare(callers_book)
@@ -76,6 +79,7 @@ def test_inside_a_callers_transaction(callers_book: Any, caller: Caller, raw: Ra
     assert callers_book.balance(erased.pseudonym, "PTS").posted == 6
 
 
+@WITH_POINTS
 def test_a_refusal_undoes_itself_and_nothing_else(callers_book: Any, caller: Caller, raw: Raw) -> None:
     """What was done before and after it in the transaction is kept; it left no account, no activity and no lot behind."""
     prepare(callers_book)
@@ -95,3 +99,21 @@ def test_a_refusal_undoes_itself_and_nothing_else(callers_book: Any, caller: Cal
     assert raw.one("SELECT count(*) FROM {s}.orders") == 2
     after = raw.written()
     assert after | {"orders": 0} == before | {"orders": 0}
+
+
+@pytest.mark.stores("firebird")
+def test_a_store_without_points_says_so(book: Any) -> None:
+    """The generic dialect refuses each of them by what it can't do, and writes nothing."""
+    points = book.points
+    moving = {"key": "k", "amount": 1, "currency": "PTS"}
+    calls: list[Callable[[], Any]] = [
+        lambda: points.define_rule("game", activity="game", points=1, currency="PTS"),
+        lambda: points.earn("game:1", activity="game", member="ana"),
+        lambda: points.give(giver="ana", receiver="ben", **moving),
+        lambda: points.erase("ana"),
+        points.expire,
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput, match="needs PostgreSQL, MariaDB, MySQL or SQLite"):
+            call()
+    assert book.accounts() == []
