@@ -20,6 +20,8 @@ from sqlalchemy.orm import Session
 
 import lastro
 from lastro.ledger import AsyncHeldLedger, HeldLedger
+from lastro.ledger.points_awaiting import AsyncHeldPoints
+from lastro.ledger.points_blocking import HeldPoints
 from tests.conformance.eyes import in_store
 from tests.support.django_connections import alias_of
 from tests.support.mariadb import arguments_of
@@ -50,6 +52,8 @@ class Book:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._ledger, name)
+        if isinstance(found, HeldPoints | AsyncHeldPoints):
+            return Book(found, self._style)
         if not inspect.ismethod(found) or name.startswith("_"):
             return found
 

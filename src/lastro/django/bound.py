@@ -19,6 +19,7 @@ from lastro.engine.settings import EngineSettings
 from lastro.errors import ConnectionLost, Fault, InvalidInput, OutcomeUnknown
 from lastro.ledger import Ledger
 from lastro.ledger.operations import Operations
+from lastro.ledger.points_blocking import Points
 from lastro.ledger.running import Engine
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
@@ -111,6 +112,11 @@ class DjangoLedger(Ledger):
         super().__init__(engine, operations)
         self._django = engine
 
+    @property
+    def points(self) -> Points:
+        """What members earn, spend and give; `rebuild` and `expire` need transactions of their own."""
+        return _DjangoPoints(self)
+
     def keep_partitions(self) -> int:
         """Make partitions ahead of need, as the partition keeper does; return how many were made."""
         self._refuse_inside_a_block()
@@ -185,3 +191,14 @@ def forget(*, setting: str, **_: Any) -> None:
     """
     if setting in {SETTING, "DATABASES"}:
         _bound.cache_clear()
+
+
+class _DjangoPoints(Points):
+    """The points of a ledger on Django's connection, which walk as that ledger does."""
+
+    def __init__(self, ledger: DjangoLedger) -> None:
+        super().__init__(ledger._engine, ledger._operations)  # noqa: SLF001  (a part of that ledger)
+        self._ledger = ledger
+
+    def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
+        return self._ledger._walk(course, migrating=migrating)  # noqa: SLF001  (the same method, elsewhere)

@@ -21,6 +21,8 @@ RULES_OF_WHAT_IS_LEFT = (
     "tails",
     "keys",
     "reversals",
+    "lot_sums",
+    "lots",
 )
 RULES_OF_WHOLE_HISTORY = ("balances",)
 

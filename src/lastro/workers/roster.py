@@ -13,12 +13,16 @@ from lastro.sql.catalogue import catalogue
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
+from lastro.workers.points_expirer import PointsExpirer
 
 _ROSTER: Final[dict[str, Callable[[Ledger, Callable[[], bool]], Worker]]] = {
     "consolidate": lambda ledger, stopping: Consolidator(ledger, stopping=stopping),
     "partitions": lambda ledger, _: PartitionKeeper(ledger),
+    "expire": lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping),
 }
 WORK: Final = tuple(_ROSTER)
+# A step of work that not every store has a use for.
+_STEPS: Final = {"partitions": "partitioning.list", "expire": "points_expiring.due"}
 
 
 def workers_for(
@@ -46,4 +50,4 @@ def workers_for(
 
 def _has_nothing_to_do(word: str, ledger: Ledger) -> bool:
     dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
-    return word == "partitions" and bool(catalogue(dialect)["partitioning.list"].refused)
+    return word in _STEPS and bool(catalogue(dialect)[_STEPS[word]].refused)

@@ -176,3 +176,23 @@ WHERE
     OR undoing.reverses IS NULL OR undoing.reverses <> original.key_text
 ORDER BY subject
 FETCH FIRST %(rows_max)s ROWS ONLY;
+
+-- name: lot_sums
+-- Rule: there are no points in this dialect, and no lots.
+-- locks: none   returns: no row
+SELECT
+    account.name AS subject,
+    0 AS expected,
+    0 AS found
+FROM lastro_account account
+WHERE 1 = 0;
+
+-- name: lots
+-- Rule: there are no points in this dialect, and no lots.
+-- locks: none   returns: no row
+SELECT
+    account.name AS subject,
+    0 AS expected,
+    0 AS found
+FROM lastro_account account
+WHERE 1 = 0;

@@ -1,5 +1,6 @@
 """Posting inside transaction.atomic: it stays Django's transaction, whatever happens to the posting."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, transaction
@@ -268,3 +269,24 @@ class Committed(Opened):
             with self.assertRaisesRegex(lastro.ConnectionLost, "closed inside its atomic block"):
                 self.ledger.post(**wanted(key=self.key()))
         self.assertEqual((self.gained(), DEFAULT_DB_ALIAS), (0, connection.alias))
+
+
+class Points(Opened):
+    """What members earn is part of the block; what needs transactions of its own is refused in one."""
+
+    def test_points(self) -> None:
+        """An earning is undone with its block, and done with it; a rebuild walks outside of every block."""
+        points = lastro.django.ledger().points
+        points.define_rule("orders", activity="order", points=10, currency="PTS", cap=15, period="day")
+        with self.assertRaises(OSError), transaction.atomic():
+            points.earn("order:1", activity="order", member="ana")
+            raise OSError
+        self.assertIsNone(points.activity("order:1"))
+        with transaction.atomic():
+            earned = points.earn("order:1", activity="order", member="ana").activity
+            with self.assertRaises(lastro.InvalidInput):
+                points.rebuild("orders", earned.occurred_at, earned.occurred_at + timedelta(days=1))
+        points.define_rule("orders", activity="order", points=12, currency="PTS", cap=15, period="day")
+        done = points.rebuild("orders", earned.occurred_at, earned.occurred_at + timedelta(days=1))
+        self.assertEqual((done.changes, done.given), (1, 2))
+        self.assertEqual(lastro.django.ledger().balance("ana", "PTS").posted, 12)

@@ -167,7 +167,8 @@ class Migrating(Committing):
         from django.db.migrations.recorder import MigrationRecorder
 
         recorder = MigrationRecorder(connection)
-        for label, name in (("books", "0001_initial"), ("lastro", "0001_core")):
+        recorded = [("lastro", "0001_core"), ("lastro", "0002_points"), ("books", "0001_initial")]
+        for label, name in reversed(recorded):
             recorder.record_unapplied(label, name)
         try:
             with override_settings(LASTRO={"default": {"LEDGER": "early"}}):
@@ -175,8 +176,8 @@ class Migrating(Committing):
                 with self.assertRaises(lastro.SchemaOutdated):
                     lastro.django.ledger().balance("world", "BRL")
         finally:
-            recorder.record_applied("lastro", "0001_core")
-            recorder.record_applied("books", "0001_initial")
+            for label, name in recorded:
+                recorder.record_applied(label, name)
 
 
 class Flushing(Committing):
