@@ -162,7 +162,7 @@ def _zone(name: str) -> ZoneInfo:
     if not available_timezones():
         raise InvalidInput(
             f"time_zone {name!r} can't be looked up: this machine has no time zone database; "
-            "install the system's (tzdata), or `pip install tzdata`",
+            "install the system's (tzdata), or `pip install 'lastro[points]'`",
             argument="time_zone",
         )
     raise InvalidInput(
