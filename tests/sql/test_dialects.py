@@ -14,7 +14,7 @@ from lastro.schema.migrations import foundation, migrations
 from lastro.sql.catalogue import catalogue
 
 # What an engine asks for itself, where the dialect needs more than the plans say.
-OWN_STEPS: dict[str, set[str]] = {"mysql": set(), "sqlite": {"session.moment", "session.write_lock"}}
+OWN_STEPS: dict[str, set[str]] = {"mysql": set(), "sqlite": {"session.write_lock"}}
 DIALECTS = tuple(OWN_STEPS)
 # What PostgreSQL puts aside and gives back in the same breath; no plan reads it.
 SETTINGS = {"callers_lock_timeout", "nothing_to_restore", "lock_timeout"}
