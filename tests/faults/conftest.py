@@ -9,8 +9,9 @@ import pytest
 
 from lastro.embedded import EmbeddedServer
 from tests.support.fixtures import observer, session
+from tests.support.stores import ledger, store, store_url
 
-__all__ = ["observer", "session"]
+__all__ = ["ledger", "observer", "session", "store", "store_url"]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg import sql
 
@@ -15,6 +14,7 @@ from lastro import AlreadyReversed, Ledger
 from lastro.testing import assert_balanced
 from tests.support.money import KEEPINGS, fund, posted, transfer
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import in_every_callers_transaction, transaction
 
 ROUNDS = 120
 BATCH_ROUNDS = 25
@@ -23,6 +23,7 @@ OPERATIONS = 50
 WRITERS = 4
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C011")
 @pytest.mark.parametrize("keeping", KEEPINGS)
 def test_there_and_back_in_parallel(ledger: Ledger, session: Sessions, keeping: Any) -> None:
@@ -30,10 +31,10 @@ def test_there_and_back_in_parallel(ledger: Ledger, session: Sessions, keeping: 
     for name in ("ada", "ben"):
         fund(ledger, name, 1_000, keeping)
 
-    def posts(caller: psycopg.Connection[Any], debit: str, credit: str) -> None:
+    def posts(caller: Any, debit: str, credit: str) -> None:
         # In the caller's transaction nothing is retried, so that a deadlock would be seen.
         for number in range(ROUNDS):
-            with caller.transaction():
+            with transaction(caller):
                 ledger.within(caller).post(**transfer(f"{debit}:{number}", debit, credit, 1 + number % 3))
 
     there, back = session(), session()
@@ -42,6 +43,7 @@ def test_there_and_back_in_parallel(ledger: Ledger, session: Sessions, keeping: 
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C005")
 def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
     """Batches that name the same accounts, and the same keys, in opposite orders never wait for each other in a circle."""
@@ -50,11 +52,11 @@ def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
         fund(ledger, name, 10_000, KEEPINGS[number % len(KEEPINGS)])
     replayed: list[int] = []
 
-    def posts(caller: psycopg.Connection[Any], turn: Callable[[list[Any]], list[Any]]) -> None:
+    def posts(caller: Any, turn: Callable[[list[Any]], list[Any]]) -> None:
         for number in range(BATCH_ROUNDS):
             pairs = list(zip(names, names[1:] + names[:1], strict=True))
             batch = [transfer(f"{number}:{debit}", debit, credit, 2) for debit, credit in pairs]
-            with caller.transaction():
+            with transaction(caller):
                 outcomes = ledger.within(caller).post_many(turn(batch))
             replayed.append(sum(outcome.replayed for outcome in outcomes))
 
@@ -66,15 +68,16 @@ def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C005")
 def test_batches_with_keys_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
     """Batches that lock no account and name the same keys in opposite orders take them in one order all the same."""
     fund(ledger, "platform", 0, "hot")
 
-    def posts(caller: psycopg.Connection[Any], turn: int) -> None:
+    def posts(caller: Any, turn: int) -> None:
         for number in range(BATCH_ROUNDS):
             batch = [transfer(f"{number}:{part}", "world", "platform", 1) for part in range(BATCH)]
-            with caller.transaction():
+            with transaction(caller):
                 ledger.within(caller).post_many(batch[::turn])
 
     forward, backward = session(), session()
@@ -83,6 +86,7 @@ def test_batches_with_keys_in_opposite_orders(ledger: Ledger, session: Sessions)
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C005")
 @pytest.mark.case("C006")
 def test_random_operations_in_parallel(ledger: Ledger, session: Sessions) -> None:
@@ -91,10 +95,10 @@ def test_random_operations_in_parallel(ledger: Ledger, session: Sessions) -> Non
     for number, name in enumerate(names):
         fund(ledger, name, 100_000, KEEPINGS[number % len(KEEPINGS)])
 
-    def write(caller: psycopg.Connection[Any], writer: int) -> None:
+    def write(caller: Any, writer: int) -> None:
         choice = random.Random(writer)
         for number in range(OPERATIONS):
-            with caller.transaction():
+            with transaction(caller):
                 held = ledger.within(caller)
                 wanted = []
                 for part in range(choice.randint(1, 5)):
@@ -106,7 +110,7 @@ def test_random_operations_in_parallel(ledger: Ledger, session: Sessions) -> Non
                     choice.shuffle(wanted)
                     held.post_many(wanted)
             undone = f"{choice.randrange(WRITERS)}:{choice.randint(0, number)}:0"
-            with caller.transaction():
+            with transaction(caller):
                 try:
                     if ledger.within(caller).transfer(undone):
                         ledger.within(caller).reverse(undone, f"undo:{writer}:{number}")
