@@ -82,6 +82,14 @@ class Observer:
         pids: list[int] = self.value("SELECT pg_blocking_pids(%s)", pid)
         return pids
 
+    def sessions(self) -> set[int]:
+        """Return every other session of a client's, on whatever ledger."""
+        pids: list[int] = self.value(
+            "SELECT coalesce(array_agg(pid), '{}') FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return set(pids)
+
     def until_blocked(self, pid: int, *, by: int | None = None) -> None:
         """Return once the session *pid* waits for a lock (that *by* holds)."""
         self.until(lambda: by in self.blockers(pid) if by is not None else bool(self.blockers(pid)), f"{pid} to wait")
@@ -116,6 +124,14 @@ class MariadbObserver(Observer):
             cursor.execute(query, params or None)
             ((value,),) = cursor.fetchall()
             return value
+
+    def sessions(self) -> set[int]:
+        """Return every other session of a client's, on whatever ledger."""
+        with self._session.cursor() as cursor:
+            cursor.execute(
+                "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND user <> 'system user'"
+            )
+            return {pid for (pid,) in cursor.fetchall()}
 
     def blockers(self, pid: int) -> list[int]:
         """Return the sessions that *pid* waits for; empty when it waits for none."""
@@ -154,6 +170,10 @@ class SqliteObserver(Observer):
 
     def close(self) -> None:
         """Nothing to close."""
+
+    def sessions(self) -> set[int]:
+        """Nobody keeps a list: a process that is killed is gone."""
+        return set()
 
     def until_blocked(self, pid: int, *, by: int | None = None) -> None:
         """Return at once."""
