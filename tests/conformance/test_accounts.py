@@ -159,11 +159,9 @@ def test_a_closing_is_told_before_the_funds(
         outcomes = other.post_many([wanted | {"key": f"{number}"} for number in range(3, 6)], partial=True)
         assert {type(outcome) for outcome in outcomes} == {lastro.AccountClosed}
         return
+    many = [wanted | {"key": f"{number}"} for number in range(3, 5 if way == "a few" else 40)]
     with pytest.raises(lastro.AccountClosed):
-        if way == "post":
-            other.post(**wanted, key="3")
-        else:
-            other.post_many([wanted | {"key": f"{number}"} for number in range(3, 5 if way == "a few" else 40)])
+        other.post(**wanted, key="3") if way == "post" else other.post_many(many)
 
 
 def test_an_account_opens_when_the_clock_says(reopen: Callable[..., Ledger]) -> None:

@@ -73,7 +73,7 @@ class Spelled:
 
     def _ask(self, ask: Ask, operation: str, **arguments: Any) -> Any:
         answer = ask(operation, **self._spell(arguments))
-        return [(self._plain[key], amount) for key, amount in answer] if operation == "entries" else answer
+        return [(self._plain.get(key, key), amount) for key, amount in answer] if operation == "entries" else answer
 
     def _spell(self, value: Any) -> Any:
         if isinstance(value, dict):

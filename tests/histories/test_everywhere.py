@@ -18,7 +18,7 @@ from tests.histories.machine import KEYS, NAMES, Length, tell
 from tests.support.money import transfer
 from tests.support.schemas import names_on
 
-SHORT = Length(histories=6, steps=25)
+SHORT = Length(histories=5, steps=20)
 LONG = Length(histories=120, steps=50)
 
 # What some collation or another takes for the same text, or cuts, or can't store.

@@ -47,7 +47,7 @@ class MariadbServer:
               "--auth-root-authentication-method=normal", "--skip-test-db"])  # fmt: skip
         chosen = THROW_AWAY_SETTINGS | dict(settings or {})
         self._command = [str(mariadbd), "--no-defaults", *as_user, f"--datadir={self._data}", f"--socket={self._socket}",
-                         f"--tmpdir={self._folder}", f"--log-error={self._data / 'log'}",
+                         f"--tmpdir={self._folder}", f"--log-error={self._data / 'log.err'}",
                          *(f"--{name}={value}" for name, value in chosen.items())]  # fmt: skip
         self.url = f"mariadb://root@localhost/?unix_socket={self._socket}"
 
@@ -59,7 +59,7 @@ class MariadbServer:
     def start(self) -> MariadbServer:
         """Start the server, after a kill too, and return once it answers."""
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _until_it_answers(self._process, self._socket, self._data / "log")
+        _until_it_answers(self._process, self._socket, self._data / "log.err")
         return self
 
     def kill(self) -> None:

@@ -114,7 +114,7 @@ def _held_steps(plan: Plan[T], statements: Statements, *, writes: bool) -> Packe
         while True:
             answers: list[Answer] = []
             if step is not TOGETHER:
-                for statement in _statements_of(statements, step, held=writes):
+                for statement in _statements_of(statements, step, held=writes and not step.settled):
                     answers += yield statement
             step = plan.send(as_rows(answers))
     except StopIteration as done:
