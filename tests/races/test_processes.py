@@ -7,7 +7,7 @@ import pytest
 from lastro import AlreadyReversed, InsufficientFunds, Ledger
 from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
-from tests.support.money import CURRENCY, KEEPINGS, fund, posted, transfer
+from tests.support.money import CURRENCY, fund, posted, transfer
 from tests.support.processes import PROCESSES, in_processes
 from tests.support.stores import on_every_store
 
@@ -16,7 +16,7 @@ ROUNDS = 30
 PRICE = 7
 
 
-@pytest.fixture(params=KEEPINGS)
+@pytest.fixture(params=("direct", "hot"))
 def keeping(request: pytest.FixtureRequest, ledger: Ledger) -> Keeping:
     """How `shop` is kept; it has 100 to spend, and `seller` is kept the same way."""
     kept: Keeping = request.param
