@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pymysql
 import pytest
 
 import lastro
 from lastro import Ledger
+from lastro.engine.mysql_errors import translated
 from tests.stores.mariadb.conftest import Connect, rows_of
 from tests.support.money import CURRENCY, fund, posted, transfer
 from tests.support.sessions import Background, Observer, together
@@ -76,6 +78,18 @@ def test_our_own_transaction_gives_up_in_time(name: str, mariadb_url: str, ledge
         rival.rollback()
         assert not impatient.post(**transfer("k", "a", "world", 1)).replayed
     assert posted(ledger, "a") == 99
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(1205, lastro.LockTimeout), (1213, lastro.SerializationLost), (1467, lastro.SerializationLost)],
+)
+def test_what_the_server_breaks_is_a_fault(number: int, error: type[lastro.Fault]) -> None:
+    """A lock that isn't granted, a deadlock over rows, and one over the counter of ids: each may be tried again."""
+    told = translated(pymysql.err.OperationalError(number, "the server's words"), ambiguous=False)
+    assert type(told) is error
+    assert told.committed == "no"
+    assert "the server's words" in str(told)
 
 
 def test_a_deadlock_of_the_callers_is_said_as_one(ledger: Ledger, connect: Connect) -> None:
