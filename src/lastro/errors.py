@@ -212,6 +212,12 @@ class SerializationLost(Fault):
     code = "serialization_lost"
 
 
+class KeyRaceLost(Fault):
+    """Another transaction wrote the same key at the same moment, on a store whose INSERT can't give way: call again."""
+
+    code = "key_race_lost"
+
+
 class ConnectionLost(Fault):
     """The database could not be reached, or the connection broke before a COMMIT was sent: nothing was stored."""
 
