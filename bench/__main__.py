@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import batches, by_sql, checkouts, folding, from_python, memory, reading, report, scripts
+from bench import batches, by_sql, checkouts, folding, from_python, memory, reading, report, scripts, stores
 from bench.figures import FAST, SLOW, Run
 from bench.scale import FULL, NORMAL, QUICK
 from bench.server import SLOW_FLUSH_US, bench_server
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "folding": folding.measure,
     "checkout": checkouts.measure,
     "memory": memory.measure,
+    "stores": stores.measure,
 }
 SEED = 1
 
