@@ -21,7 +21,7 @@ from tests.support.mariadb import arguments_of
 from tests.support.stores import MARIADB, SQLITE, connected, pid_of, store_of
 
 __all__ = [
-    "PATIENCE_S", "Background", "Observer", "Sessions", "observer_of", "pid_of", "sessions_of", "together",
+    "PATIENCE_S", "Background", "Observer", "Sessions", "observer_of", "pid_of", "sessions_of", "together", "until",
 ]  # fmt: skip
 
 T = TypeVar("T")

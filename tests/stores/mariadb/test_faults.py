@@ -14,7 +14,7 @@ from lastro import Ledger
 from lastro.engine.mysql_errors import translated
 from tests.stores.mariadb.conftest import Connect, rows_of
 from tests.support.money import CURRENCY, fund, posted, transfer
-from tests.support.sessions import Background, Observer, together
+from tests.support.sessions import Background, together, until
 
 ONE_SECOND = "SET SESSION innodb_lock_wait_timeout = 1"
 
@@ -154,8 +154,7 @@ def test_a_rival_with_the_same_key_is_waited_for(ledger: Ledger, connect: Connec
         ledger.within(rival).post(**transfer(f"k{number}", "world", "a", 5))
         going = Background(lambda number=number: ledger.post(**transfer(f"k{number}", "world", "a", 5)))  # type: ignore[misc]
         watching = waits(connect)
-        Observer.until(
-            None,  # type: ignore[arg-type]
+        until(
             lambda watching=watching: (
                 rows_of(  # type: ignore[misc]
                     watching,
