@@ -72,6 +72,17 @@ def test_an_unfit_server_is_refused(
         book.migrate()
 
 
+async def test_mysql_and_mariadb_are_one_scheme(mariadb_url: str, name: str, ledger: Ledger) -> None:
+    """A URL may begin with mysql:// or mariadb://, blocking and awaited: the same engine, the same ledger."""
+    fund(ledger, "a", 10)
+    url = mariadb_url.replace("mariadb://", "mysql://", 1)
+    with lastro.connect(url, ledger=name) as book:
+        assert posted(book, "a") == 10
+        assert type(book._engine) is type(ledger._engine)
+    async with await lastro.connect_async(url, ledger=name) as awaited:
+        assert (await awaited.balance("a", CURRENCY)).posted == 10
+
+
 def test_every_table_rolls_back(name: str, connect: Connect) -> None:
     """All tables of a ledger are InnoDB's."""
     engines = rows_of(
