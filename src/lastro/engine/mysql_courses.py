@@ -30,7 +30,7 @@ _SET_UP = (
     "SESSION innodb_lock_wait_timeout = least(@@innodb_lock_wait_timeout, {seconds})"
 )
 ROLLBACK = "ROLLBACK"
-LET_GO = "DO release_all_locks()"
+LET_GO = "SET SESSION lock_wait_timeout = DEFAULT;\nDO release_all_locks()"
 SAVEPOINT = "SAVEPOINT lastro_call"
 ROLLBACK_TO = "ROLLBACK TO SAVEPOINT lastro_call"
 RELEASE = "RELEASE SAVEPOINT lastro_call"
@@ -77,7 +77,8 @@ def own_course(plan: Plan[T], effect: Effect, statements: Statements, progress: 
         yield COMMIT
         progress.begun = progress.ambiguous = False
     if progress.locks_by_name:
-        yield LET_GO
+        # A migrator found nothing to do: the short waits that it asked for are not for whoever comes next.
+        yield f"{GIVE_BACK};\n{LET_GO}"
         progress.locks_by_name = False
     return result
 
@@ -162,7 +163,7 @@ def _held_steps(plan: Plan[T], statements: Statements, *, writes: bool) -> Packe
         while True:
             answers: Sequence[Answer] = []
             if step is not TOGETHER:
-                sending = _each_sent(_statements_of(statements, step, held=writes))
+                sending = _each_sent(_statements_of(statements, step, held=writes and not step.settled))
                 if writes and statements[step.statement].or_none:
                     # No step of such a plan has written before it; so the call's own savepoint will do.
                     sending = _or_none(sending, ROLLBACK_TO)

@@ -41,6 +41,8 @@ _BY_NUMBER: dict[int, tuple[type[LastroError], str]] = {
     1205: (LockTimeout, "a lock was not granted in time; retry with the same key"),
     3572: (LockTimeout, "a lock was not granted in time; retry with the same key"),
     1213: (SerializationLost, "a deadlock was broken at our cost: retry the whole transaction"),
+    # A deadlock over the counter of ids comes as a failure to read it; InnoDB has rolled the transaction back as well.
+    1467: (SerializationLost, "a deadlock was broken at our cost: retry the whole transaction"),
     1020: _BEHIND,
     1614: _BEHIND,
     1305: (NotInTransaction, "the transaction ended before this call was done: begin one, then post in it"),
