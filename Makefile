@@ -51,7 +51,7 @@ check: $(READY) ## format, lint, types, import contract, SQL, dependencies, hous
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy src tests/house $(wildcard tests/typing)
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/sqlfluff lint --nocolor --disable-progress-bar src
+	$(BIN)/sqlfluff lint --nocolor --disable-progress-bar --processes 0 src
 	$(BIN)/deptry --no-ansi .
 	$(BIN)/python -m pytest -m house --quiet tests/house
 

@@ -1,6 +1,6 @@
 -- Posting one transfer between an account kept direct and the world, whose terms never change and whose row nobody
--- needs to look at, beyond that it is there (a process may remember one that was rolled back): the most frequent postings
--- of a single-entry ledger. The rest is as in direct.sql.
+-- needs to look at beyond that it is there, for a process may remember one that was rolled back: the most frequent
+-- postings of a single-entry ledger. The rest is as in direct.sql.
 
 -- name: credit
 -- Credit an account kept direct out of the world.
