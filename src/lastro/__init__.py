@@ -16,6 +16,8 @@ from lastro.errors import (
     CurrencyMismatch,
     Fault,
     HoldClosed,
+    HoldConflict,
+    HoldExceeded,
     InsufficientFunds,
     InvalidInput,
     KindNotAllowed,
@@ -36,6 +38,7 @@ from lastro.errors import (
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
+from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
 
@@ -52,13 +55,18 @@ __all__ = [
     "Balance",
     "Batcher",
     "CapExceeded",
+    "Captured",
     "ConnectionLost",
     "CurrencyMismatch",
     "EmbeddedServerError",
     "Entry",
     "Fault",
     "HeldLedger",
+    "Hold",
     "HoldClosed",
+    "HoldConflict",
+    "HoldEvent",
+    "HoldExceeded",
     "InsufficientFunds",
     "InvalidInput",
     "Keeping",
@@ -69,8 +77,10 @@ __all__ = [
     "Money",
     "NotInTransaction",
     "OutcomeUnknown",
+    "Placed",
     "Posted",
     "Refusal",
+    "Released",
     "SchemaOutdated",
     "SerializationLost",
     "ServerUnavailable",
