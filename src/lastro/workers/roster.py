@@ -11,11 +11,13 @@ from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
 from lastro.workers.consolidator import Consolidator
+from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
 
 _ROSTER: Final[dict[str, Callable[[Ledger, Callable[[], bool]], Worker]]] = {
     "consolidate": lambda ledger, stopping: Consolidator(ledger, stopping=stopping),
+    "expire": lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping),
     "partitions": lambda ledger, _: PartitionKeeper(ledger),
 }
 WORK: Final = tuple(_ROSTER)

@@ -117,13 +117,16 @@ SELECT
     account.currency,
     hold.amount,
     coalesce((
-        SELECT sum(event.amount) FROM lastro.hold_event AS event WHERE event.hold_id = hold.id AND event.kind = 'captured'
+        SELECT sum(event.amount) FROM lastro.hold_event AS event
+        WHERE event.hold_id = hold.id AND event.kind = 'captured'
     ), 0) AS captured,
     coalesce((
-        SELECT sum(event.amount) FROM lastro.hold_event AS event WHERE event.hold_id = hold.id AND event.kind = 'released'
+        SELECT sum(event.amount) FROM lastro.hold_event AS event
+        WHERE event.hold_id = hold.id AND event.kind = 'released'
     ), 0) AS released,
     coalesce((
-        SELECT sum(event.amount) FROM lastro.hold_event AS event WHERE event.hold_id = hold.id AND event.kind = 'expired'
+        SELECT sum(event.amount) FROM lastro.hold_event AS event
+        WHERE event.hold_id = hold.id AND event.kind = 'expired'
     ), 0) AS expired,
     coalesce(open_hold.left_over, 0) AS left_over,
     CASE
@@ -144,7 +147,8 @@ SELECT
     hold.expires_at,
     open_hold.guard_ends_at,
     (
-        SELECT max(event.recorded_at) FROM lastro.hold_event AS event WHERE event.hold_id = hold.id AND event.left_after = 0
+        SELECT max(event.recorded_at) FROM lastro.hold_event AS event
+        WHERE event.hold_id = hold.id AND event.left_after = 0
     ) AS ended_at,
     hold.cause,
     hold.source,

@@ -1,5 +1,5 @@
--- Capturing a hold. SQLite runs in this process, so that several statements cost no round trips and nothing is gained by
--- doing it at once: the locked way does it. No row says so.
+-- Capturing a hold. SQLite runs in this process, so that several statements cost no round trips, and nothing is gained
+-- by doing it at once: the locked way does it. No row says so.
 
 -- name: capture_to_direct
 -- Nothing: no row sends the plan the locked way.
