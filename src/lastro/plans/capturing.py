@@ -175,7 +175,8 @@ def _write(
     released = held.left if asked.final else 0
     if released:
         events.append(held.becomes("released", released, transfer_id=transfer.id, notes=notes))
-    noted = yield from note(events, [held], now=terms.now)
+    # One moment for both, also where the store has no moment of the transaction.
+    noted = yield from note(events, [held], now=transfer.recorded_at)
     assert noted, "no event of a capture has a key"
     hold = yield from standing_of(asked.found.placed.key)
     return Captured(transfer, released, hold, replayed=False)
