@@ -51,7 +51,7 @@ def test_a_hold_expires_and_says_when(timed: Ledger, clock: Clock) -> None:
     hold = timed.hold("h")
     assert (hold.captured, hold.expired, hold.left, hold.state, hold.expired_at) == (30, 70, 0, "expired", expired_at)
     assert figures(timed) == (970, 0, 970)
-    with pytest.raises(lastro.HoldClosed, match="place a new one under a new key .*'h:2'") as caught:
+    with pytest.raises(lastro.HoldClosed, match=r"place a new one under a new key .*'h:2'") as caught:
         timed.capture(**capture())
     assert (caught.value.state, caught.value.expired_at, caught.value.captured_by) == ("expired", expired_at, "part")
     assert timed.release(key="r", hold="h") == lastro.Released(0, hold, replayed=False)
