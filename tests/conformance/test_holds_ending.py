@@ -26,7 +26,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture(params=["direct", "hot", "summed"])
-def timed(request: pytest.FixtureRequest, reopen: Callable[..., Ledger], clock: Clock) -> Ledger:
+def book(request: pytest.FixtureRequest, reopen: Callable[..., Ledger], clock: Clock) -> Ledger:
     """A ledger on that clock; `a` has 1,000, in each keeping."""
     book = reopen(clock=clock)
     fund(book, request.param)
@@ -41,105 +41,105 @@ def due(**changed: Any) -> dict[str, Any]:
 @pytest.mark.req("3.8")
 @pytest.mark.case("C025")
 @pytest.mark.case("C045")
-def test_a_hold_expires_and_says_when(timed: Ledger, clock: Clock) -> None:
+def test_a_hold_expires_and_says_when(book: Ledger, clock: Clock) -> None:
     """What is left is given back; a late capture is told when it expired and what to do, a late release gives nothing."""
-    timed.place_hold(**due())
-    timed.capture(**capture(key="part", amount=30, final=False))
-    assert timed.expire_holds().holds == 0
+    book.place_hold(**due())
+    book.capture(**capture(key="part", amount=30, final=False))
+    assert book.expire_holds().holds == 0
     expired_at = clock.advance(HOUR)
-    assert timed.expire_holds()[:3] == (1, 1, 0)
-    hold = timed.hold("h")
+    assert book.expire_holds()[:3] == (1, 1, 0)
+    hold = book.hold("h")
     assert (hold.captured, hold.expired, hold.left, hold.state, hold.expired_at) == (30, 70, 0, "expired", expired_at)
-    assert figures(timed) == (970, 0, 970)
+    assert figures(book) == (970, 0, 970)
     with pytest.raises(lastro.HoldClosed, match=r"place a new one under a new key .*'h:2'") as caught:
-        timed.capture(**capture())
+        book.capture(**capture())
     assert (caught.value.state, caught.value.expired_at, caught.value.captured_by) == ("expired", expired_at, "part")
-    assert timed.release(key="r", hold="h") == lastro.Released(0, hold, replayed=False)
+    assert book.release(key="r", hold="h") == lastro.Released(0, hold, replayed=False)
     # A retry of the placing is told that it expired; the second attempt has a key of its own.
-    assert timed.place_hold(**due()) == lastro.Placed(hold, replayed=True)
-    timed.place_hold(**wanted(key="h:2"))
-    assert timed.capture(**capture(hold="h:2")).transfer.amount == 100
-    assert [(event.kind, event.amount, event.left) for event in timed.hold_events("h")] == [
+    assert book.place_hold(**due()) == lastro.Placed(hold, replayed=True)
+    book.place_hold(**wanted(key="h:2"))
+    assert book.capture(**capture(hold="h:2")).transfer.amount == 100
+    assert [(event.kind, event.amount, event.left) for event in book.hold_events("h")] == [
         ("captured", 30, 70),
         ("expired", 70, 0),
     ]
-    assert timed.expire_holds().holds == 0
+    assert book.expire_holds().holds == 0
 
 
-def test_a_hold_past_its_deadline_is_open_until_it_has_expired(timed: Ledger, clock: Clock) -> None:
+def test_a_hold_past_its_deadline_is_open_until_it_has_expired(book: Ledger, clock: Clock) -> None:
     """The deadline lets the expirer come; until it came the money is there, and is captured."""
-    timed.place_hold(**due())
+    book.place_hold(**due())
     clock.advance(2 * HOUR)
-    assert timed.hold("h").state == "open"
-    assert timed.capture(**capture()).hold.state == "captured"
-    assert timed.expire_holds().holds == 0
+    assert book.hold("h").state == "open"
+    assert book.capture(**capture()).hold.state == "captured"
+    assert book.expire_holds().holds == 0
 
 
 @pytest.mark.case("C006")
-def test_a_guarded_hold_does_not_expire(timed: Ledger, clock: Clock) -> None:
+def test_a_guarded_hold_does_not_expire(book: Ledger, clock: Clock) -> None:
     """While its settlement is queued its owner guards it; the guard ends by itself, or when it is taken away."""
-    timed.place_hold(**due())
-    timed.place_hold(**due(key="h2"))
-    assert timed.guard_hold("h", START + 5 * HOUR).guarded_until == START + 5 * HOUR
-    timed.guard_hold("h2", START + 5 * HOUR)
+    book.place_hold(**due())
+    book.place_hold(**due(key="h2"))
+    assert book.guard_hold("h", START + 5 * HOUR).guarded_until == START + 5 * HOUR
+    book.guard_hold("h2", START + 5 * HOUR)
     clock.advance(2 * HOUR)
-    assert timed.expire_holds().holds == 0
-    assert timed.guard_hold("h2", None).guarded_until is None
-    assert timed.expire_holds().holds == 1
-    assert (timed.hold("h").state, timed.hold("h2").state) == ("open", "expired")
-    assert timed.capture(**capture(amount=40, final=False)).hold.guarded_until == START + 5 * HOUR
+    assert book.expire_holds().holds == 0
+    assert book.guard_hold("h2", None).guarded_until is None
+    assert book.expire_holds().holds == 1
+    assert (book.hold("h").state, book.hold("h2").state) == ("open", "expired")
+    assert book.capture(**capture(amount=40, final=False)).hold.guarded_until == START + 5 * HOUR
     clock.advance(3 * HOUR)
-    assert timed.expire_holds().holds == 1
+    assert book.expire_holds().holds == 1
     with pytest.raises(lastro.HoldClosed):
-        timed.guard_hold("h", START + 9 * HOUR)
-    assert figures(timed) == (960, 0, 960)
+        book.guard_hold("h", START + 9 * HOUR)
+    assert figures(book) == (960, 0, 960)
 
 
-def test_a_guard_never_shortens_the_deadline(timed: Ledger, clock: Clock) -> None:
+def test_a_guard_never_shortens_the_deadline(book: Ledger, clock: Clock) -> None:
     """A guard that ends before the deadline changes nothing."""
-    timed.place_hold(**due())
-    timed.guard_hold("h", START + HOUR / 2)
+    book.place_hold(**due())
+    book.guard_hold("h", START + HOUR / 2)
     clock.advance(HOUR / 2)
-    assert timed.expire_holds().holds == 0
+    assert book.expire_holds().holds == 0
     clock.advance(HOUR / 2)
-    assert timed.expire_holds().holds == 1
+    assert book.expire_holds().holds == 1
 
 
 @pytest.mark.req("3.8")
-def test_an_overdue_hold_stands_in_its_owners_list(timed: Ledger, clock: Clock) -> None:
+def test_an_overdue_hold_stands_in_its_owners_list(book: Ledger, clock: Clock) -> None:
     """It never expires by itself: its owner finds it, the longest overdue first, page by page, and ends it."""
     for number in range(3):
-        timed.place_hold(**wanted(key=f"h{number}", overdue="list", expires_at=START + HOUR * (3 - number)))
-    timed.place_hold(**due(key="other", overdue="list", owner="other"))
-    timed.place_hold(**due(key="plain"))
-    assert timed.overdue_holds() == []
+        book.place_hold(**wanted(key=f"h{number}", overdue="list", expires_at=START + HOUR * (3 - number)))
+    book.place_hold(**due(key="other", overdue="list", owner="other"))
+    book.place_hold(**due(key="plain"))
+    assert book.overdue_holds() == []
     clock.advance(2 * HOUR)
-    assert timed.expire_holds().holds == 1
-    assert [hold.key for hold in timed.overdue_holds(owner="shop")] == ["h2", "h1"]
-    assert {hold.key for hold in timed.overdue_holds()} == {"h2", "other", "h1"}
-    assert [hold.key for hold in timed.overdue_holds(owner="shop", limit=1)] == ["h2"]
-    assert [hold.key for hold in timed.overdue_holds(owner="shop", after="h2", limit=1)] == ["h1"]
-    timed.guard_hold("h2", START + 9 * HOUR)
-    assert [hold.key for hold in timed.overdue_holds(owner="shop")] == ["h1"]
-    timed.release(key="void", hold="h1")
-    assert timed.overdue_holds(owner="shop") == []
-    assert timed.hold("h2").state == "open"
+    assert book.expire_holds().holds == 1
+    assert [hold.key for hold in book.overdue_holds(owner="shop")] == ["h2", "h1"]
+    assert {hold.key for hold in book.overdue_holds()} == {"h2", "other", "h1"}
+    assert [hold.key for hold in book.overdue_holds(owner="shop", limit=1)] == ["h2"]
+    assert [hold.key for hold in book.overdue_holds(owner="shop", after="h2", limit=1)] == ["h1"]
+    book.guard_hold("h2", START + 9 * HOUR)
+    assert [hold.key for hold in book.overdue_holds(owner="shop")] == ["h1"]
+    book.release(key="void", hold="h1")
+    assert book.overdue_holds(owner="shop") == []
+    assert book.hold("h2").state == "open"
 
 
 @pytest.mark.parametrize("limit", [0, 1_001, True, "5", None])
-def test_pages_are_bounded(timed: Ledger, limit: Any) -> None:
+def test_pages_are_bounded(book: Ledger, limit: Any) -> None:
     """A page has 1 … 1,000 holds."""
     with pytest.raises(lastro.InvalidInput, match="limit must be"):
-        timed.overdue_holds(limit=limit)
+        book.overdue_holds(limit=limit)
     with pytest.raises(lastro.InvalidInput, match="limit must be"):
-        timed.holds("a", "BRL", limit=limit)
+        book.holds("a", "BRL", limit=limit)
 
 
-def test_expiry_goes_in_bounded_batches(timed: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiry_goes_in_bounded_batches(book: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Page by page, told of each as it is committed, and ended when told so; several holds of one account in a page."""
     monkeypatch.setattr("lastro.plans.expiring.expire_holds.__kwdefaults__", {"holds_max": 3, "after_batch": None})
     for number in range(7):
-        timed.place_hold(**due(key=f"h{number}", amount=10))
+        book.place_hold(**due(key=f"h{number}", amount=10))
     clock.advance(HOUR)
     told: list[int] = []
 
@@ -147,85 +147,85 @@ def test_expiry_goes_in_bounded_batches(timed: Ledger, clock: Clock, monkeypatch
         told.append(holds)
         return False
 
-    assert timed.expire_holds(after_batch=after_batch) == (3, 1, 0, True)
-    assert figures(timed) == (1_000, 40, 960)
-    assert timed.expire_holds() == (4, 2, 0, False)
-    assert (told, figures(timed)) == ([3], (1_000, 0, 1_000))
+    assert book.expire_holds(after_batch=after_batch) == (3, 1, 0, True)
+    assert figures(book) == (1_000, 40, 960)
+    assert book.expire_holds() == (4, 2, 0, False)
+    assert (told, figures(book)) == ([3], (1_000, 0, 1_000))
 
 
 @pytest.mark.req("3.4")
-def test_a_group_is_captured_as_one(timed: Ledger) -> None:
+def test_a_group_is_captured_as_one(book: Ledger) -> None:
     """Every open hold of it, whoever's it is, in one transaction; once, and told again the same."""
-    timed.open_account("b", "BRL", keeping="hot")
-    timed.post(key="fund:b", kind="fund", debit="world", credit="b", amount=500, currency="BRL")
+    book.open_account("b", "BRL", keeping="hot")
+    book.post(key="fund:b", kind="fund", debit="world", credit="b", amount=500, currency="BRL")
     for number, account in enumerate("abab"):
-        timed.place_hold(**wanted(key=f"h{number}", account=account, amount=10 + number, group="g"))
-    timed.release(key="gone", hold="h1")
+        book.place_hold(**wanted(key=f"h{number}", account=account, amount=10 + number, group="g"))
+    book.release(key="gone", hold="h1")
     asked = {"key": "c", "group": "g", "credit": "till", "kind": "sale", "cause": "order:1"}
-    captured = timed.capture_group(**asked)
+    captured = book.capture_group(**asked)
     assert [(one.transfer.key, one.transfer.debit, one.transfer.amount) for one in captured] == [
         ("c", "a", 10),
         ("c:2", "a", 12),
         ("c:3", "b", 13),
     ]
     assert {one.hold.state for one in captured} == {"captured"}
-    assert (figures(timed), figures(timed, "b"), figures(timed, "till")) == (
+    assert (figures(book), figures(book, "b"), figures(book, "till")) == (
         (978, 0, 978), (487, 0, 487), (35, 0, 35),
     )  # fmt: skip
-    assert timed.capture_group(**asked) == [one._replace(replayed=True) for one in captured]
+    assert book.capture_group(**asked) == [one._replace(replayed=True) for one in captured]
     with pytest.raises(lastro.TransferConflict):
-        timed.capture_group(**asked | {"kind": "other"})
-    timed.place_hold(**wanted(key="x", group="other"))
+        book.capture_group(**asked | {"kind": "other"})
+    book.place_hold(**wanted(key="x", group="other"))
     with pytest.raises(lastro.TransferConflict):
-        timed.capture_group(**asked | {"group": "other"})
+        book.capture_group(**asked | {"group": "other"})
     with pytest.raises(lastro.HoldClosed):
-        timed.capture_group(**asked | {"key": "again"})
+        book.capture_group(**asked | {"key": "again"})
 
 
-def test_a_group_is_captured_as_one_or_not_at_all(timed: Ledger) -> None:
+def test_a_group_is_captured_as_one_or_not_at_all(book: Ledger) -> None:
     """Where one can't be captured, none is."""
-    timed.open_account("usd", "USD")
-    timed.post(key="fund:usd", kind="fund", debit="world", credit="usd", amount=500, currency="USD")
-    timed.place_hold(**wanted(group="g"))
-    timed.place_hold(**wanted(key="h2", account="usd", currency="USD", group="g"))
+    book.open_account("usd", "USD")
+    book.post(key="fund:usd", kind="fund", debit="world", credit="usd", amount=500, currency="USD")
+    book.place_hold(**wanted(group="g"))
+    book.place_hold(**wanted(key="h2", account="usd", currency="USD", group="g"))
     with pytest.raises(lastro.CurrencyMismatch):
-        timed.capture_group(key="c", group="g", credit="till", kind="sale")
-    assert (timed.transfer("c"), timed.hold("h").state, figures(timed)) == (None, "open", (1_000, 100, 900))
-    timed.open_account("till", "USD")
-    assert len(timed.capture_group(key="c", group="g", credit="till", kind="sale")) == 2
+        book.capture_group(key="c", group="g", credit="till", kind="sale")
+    assert (book.transfer("c"), book.hold("h").state, figures(book)) == (None, "open", (1_000, 100, 900))
+    book.open_account("till", "USD")
+    assert len(book.capture_group(key="c", group="g", credit="till", kind="sale")) == 2
 
 
 @pytest.mark.req("3.8")
-def test_a_group_is_released_as_one(timed: Ledger) -> None:
+def test_a_group_is_released_as_one(book: Ledger) -> None:
     """Every open hold of it; once, and told again the same; when nothing is left nothing is given."""
-    timed.open_account("b", "BRL")
-    timed.post(key="fund:b", kind="fund", debit="world", credit="b", amount=500, currency="BRL")
+    book.open_account("b", "BRL")
+    book.post(key="fund:b", kind="fund", debit="world", credit="b", amount=500, currency="BRL")
     for number, account in enumerate("aba"):
-        timed.place_hold(**wanted(key=f"h{number}", account=account, amount=10 + number, group="g"))
-    timed.capture(**capture(hold="h0", amount=4, final=False))
-    released = timed.release_group(key="r", group="g", cause="void")
+        book.place_hold(**wanted(key=f"h{number}", account=account, amount=10 + number, group="g"))
+    book.capture(**capture(hold="h0", amount=4, final=False))
+    released = book.release_group(key="r", group="g", cause="void")
     assert [(one.amount, one.hold.key, one.hold.left) for one in released] == [
         (6, "h0", 0),
         (11, "h1", 0),
         (12, "h2", 0),
     ]
-    assert [timed.hold(f"h{number}").state for number in range(3)] == ["captured", "released", "released"]
-    assert (figures(timed), figures(timed, "b")) == ((996, 0, 996), (500, 0, 500))
-    assert timed.release_group(key="r", group="g", cause="void") == [one._replace(replayed=True) for one in released]
-    assert timed.release_group(key="r2", group="g") == []
+    assert [book.hold(f"h{number}").state for number in range(3)] == ["captured", "released", "released"]
+    assert (figures(book), figures(book, "b")) == ((996, 0, 996), (500, 0, 500))
+    assert book.release_group(key="r", group="g", cause="void") == [one._replace(replayed=True) for one in released]
+    assert book.release_group(key="r2", group="g") == []
     with pytest.raises(lastro.HoldConflict):
-        timed.release_group(key="r", group="g")
-    timed.place_hold(**wanted(key="x", group="other"))
+        book.release_group(key="r", group="g")
+    book.place_hold(**wanted(key="x", group="other"))
     with pytest.raises(lastro.HoldConflict):
-        timed.release_group(key="r", group="other")
+        book.release_group(key="r", group="other")
 
 
-def test_a_group_has_a_limit(timed: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_has_a_limit(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group of more holds than one transaction ends is refused with what to do; so is a key without room for them."""
     monkeypatch.setattr("lastro.plans.grouping.GROUP_HOLDS_MAX", 2)
     for number in range(3):
-        timed.place_hold(**wanted(key=f"h{number}", amount=1, group="g"))
+        book.place_hold(**wanted(key=f"h{number}", amount=1, group="g"))
     with pytest.raises(lastro.InvalidInput, match="one by one"):
-        timed.release_group(key="r", group="g")
+        book.release_group(key="r", group="g")
     with pytest.raises(lastro.InvalidInput, match="key may have 396"):
-        timed.release_group(key="r" * 397, group="g")
+        book.release_group(key="r" * 397, group="g")

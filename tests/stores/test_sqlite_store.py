@@ -137,13 +137,13 @@ def test_nobody_works_at_what_the_store_lacks(ledger: Ledger, path: Path) -> Non
     def open_ledger() -> Ledger:
         return lastro.connect(f"sqlite:///{path}")
 
-    (consolidator,) = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
+    consolidator, expirer = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
     assert consolidator.name == "consolidator"
     consolidator.run_once()
     (keeper,) = workers_for(["partitions"], open_ledger=open_ledger, stopping=lambda: False)
     with pytest.raises(lastro.InvalidInput, match="needs PostgreSQL"):
         keeper.run_once()
-    for worker in (consolidator, keeper):
+    for worker in (consolidator, expirer, keeper):
         worker.close()
 
 

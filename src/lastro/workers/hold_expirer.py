@@ -24,7 +24,7 @@ class HoldExpirer:
     `lastro_hold_expiry_batch_ms` a batch, `lastro_hold_expiry_blocked` a round that had to pass some over.
     """
 
-    name = "hold-expirer"
+    name = "hold_expirer"
     interval_ms = INTERVAL_MS
     jitter = JITTER
 

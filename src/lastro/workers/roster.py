@@ -17,8 +17,8 @@ from lastro.workers.partition_keeper import PartitionKeeper
 
 _ROSTER: Final[dict[str, Callable[[Ledger, Callable[[], bool]], Worker]]] = {
     "consolidate": lambda ledger, stopping: Consolidator(ledger, stopping=stopping),
-    "expire": lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping),
     "partitions": lambda ledger, _: PartitionKeeper(ledger),
+    "expire": lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping),
 }
 WORK: Final = tuple(_ROSTER)
 

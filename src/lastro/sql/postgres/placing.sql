@@ -82,12 +82,23 @@ WITH new AS (
         id, account_id, amount, capture_max, placed_at, expires_at, listed,
         key, owner, group_name, cause, source, actor, metadata
     )
-    VALUES (
-        nextval('lastro.hold_id'), %(account_id)s::bigint, %(amount)s::bigint, %(capture_max)s::bigint,
-        coalesce(%(now)s::timestamptz, now()), %(expires_at)s::timestamptz, %(listed)s::boolean,
-        %(key)s::text, %(owner)s::text, %(group_name)s::text, %(cause)s::text, %(source)s::text, %(actor)s::text,
+    SELECT
+        nextval('lastro.hold_id'),
+        base.account_id,
+        %(amount)s::bigint,
+        %(capture_max)s::bigint,
+        coalesce(%(now)s::timestamptz, now()),
+        %(expires_at)s::timestamptz,
+        %(listed)s::boolean,
+        %(key)s::text,
+        %(owner)s::text,
+        %(group_name)s::text,
+        %(cause)s::text,
+        %(source)s::text,
+        %(actor)s::text,
         %(metadata)s::jsonb
-    )
+    FROM lastro.base AS base
+    WHERE base.account_id = %(account_id)s::bigint
     ON CONFLICT (key) DO NOTHING
     RETURNING id, placed_at
 ),

@@ -56,7 +56,7 @@ INSERT INTO lastro_hold (
     key, owner, group_name, cause, source, actor, metadata
 )
 SELECT
-    %(account_id)s,
+    base.account_id,
     %(amount)s,
     %(capture_max)s,
     %(now)s,
@@ -69,7 +69,10 @@ SELECT
     %(source)s,
     %(actor)s,
     %(metadata)s
-WHERE NOT EXISTS (SELECT 1 FROM lastro_hold AS taken WHERE taken.key = %(key)s)
+FROM lastro_base AS base
+WHERE
+    base.account_id = %(account_id)s
+    AND NOT EXISTS (SELECT 1 FROM lastro_hold AS taken WHERE taken.key = %(key)s)
 ON CONFLICT (key) DO NOTHING
 RETURNING id AS hold_id, placed_at;
 
