@@ -40,6 +40,22 @@ SHOWN = 100
 HoldKey = Annotated[str, typer.Argument(metavar="HOLD", help="The hold's key.", show_default=False)]
 # No default and none made up: a new key for each attempt is how money moves twice.
 Key = Annotated[str, typer.Option("--key", help="Names this intent, the same for every attempt.", show_default=False)]
+Holder = Annotated[str, typer.Option("--account", help="Whose money.", show_default=False)]
+Owner = Annotated[str, typer.Option("--owner", help="Who answers for the hold.", show_default=False)]
+ExpiresAt = Annotated[
+    str,
+    typer.Option(
+        "--expires-at", metavar="MOMENT", help="The deadline, ISO 8601 with its time zone.", show_default=False
+    ),
+]
+Group = Annotated[str | None, typer.Option("--group", help="Holds that end as one.", show_default=False)]
+CaptureMax = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-max-minor", metavar="INTEGER", help="What may be captured in all, in minor units, if more."
+    ),
+]
+WhenOverdue = Annotated[str, typer.Option("--overdue", help="Past the deadline: expire, or list it for its owner.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -60,27 +76,15 @@ def place(
     terminal: Terminal,
     *,
     key: Key,
-    account: Annotated[str, typer.Option("--account", help="Whose money.", show_default=False)],
+    account: Holder,
     currency: Annotated[str, typer.Option("--currency", show_default=False)],
-    owner: Annotated[str, typer.Option("--owner", help="Who answers for the hold.", show_default=False)],
-    expires_at: Annotated[
-        str,
-        typer.Option(
-            "--expires-at", metavar="MOMENT", help="The deadline, ISO 8601 with its time zone.", show_default=False
-        ),
-    ],
+    owner: Owner,
+    expires_at: ExpiresAt,
     amount: Amount = None,
     minor: Minor = None,
-    group: Annotated[str | None, typer.Option("--group", help="Holds that end as one.", show_default=False)] = None,
-    capture_max_minor: Annotated[
-        str | None,
-        typer.Option(
-            "--capture-max-minor", metavar="INTEGER", help="What may be captured in all, in minor units, if more."
-        ),
-    ] = None,
-    overdue: Annotated[
-        str, typer.Option("--overdue", help="Past the deadline: expire, or list it for its owner.")
-    ] = "expire",
+    group: Group = None,
+    capture_max_minor: CaptureMax = None,
+    overdue: WhenOverdue = "expire",
     cause: Cause = None,
     source: Source = None,
     actor: Actor = None,
