@@ -32,7 +32,7 @@ batches = st.fixed_dictionaries({"transfers": st.lists(transfers, max_size=6), "
 openings = st.fixed_dictionaries({"name": names, "keeping": keepings, "floor": floors})
 reversals = st.fixed_dictionaries({"key": keys, "new_key": keys, "amount": st.one_of(st.none(), st.integers(1, 40))})
 bumps = st.fixed_dictionaries({"counter": st.sampled_from(COUNTERS), "change": st.integers(-3, 5)})
-holds = st.sampled_from(tuple(f"hold:{number}" for number in range(6)))
+holds = st.sampled_from(tuple(f"hold:{number}" for number in range(4)))
 releases = st.sampled_from(tuple(f"release:{number}" for number in range(5)))
 parts = st.one_of(st.none(), st.none(), st.integers(1, 25))
 placings = st.fixed_dictionaries(
@@ -79,6 +79,8 @@ class Histories(RuleBasedStateMachine):
         for name, arguments in zip(NAMES, opened, strict=True):
             self._both("open_account", **(arguments | {"name": name}))
             self._both("post", key=f"start:{name}", debit="world", credit=name, amount=30)
+        for number, name in enumerate(NAMES[:2]):
+            self._both("place_hold", key=f"hold:{number}", account=name, amount=10 + number, deadline=2)
 
     @rule(arguments=transfers)
     def post(self, arguments: dict[str, Any]) -> None:
@@ -129,6 +131,14 @@ class Histories(RuleBasedStateMachine):
             hold = self.naive.holds[key]
             again = {name: hold[name] for name in ("account", "amount", "overdue")}
             self._both("place_hold", key=key, deadline=hold["expires_at"], **again)
+
+    @rule(key=holds, change=st.sampled_from((-1, 1, 100)))
+    def place_another(self, key: str, change: int) -> None:
+        """Use a hold's key again for something else."""
+        if key in self.naive.holds:
+            hold = self.naive.holds[key]
+            other = {"account": hold["account"], "amount": max(1, hold["amount"] + change)}
+            self._both("place_hold", key=key, deadline=hold["expires_at"], **other)
 
     @rule(arguments=captures)
     def capture(self, arguments: dict[str, Any]) -> None:

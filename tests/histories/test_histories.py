@@ -78,6 +78,24 @@ def test_a_swallowed_conflict_would_be_found(
         tell(lambda: Blocking(server_url, names()), SHORT)
 
 
+@pytest.mark.req("3.2")
+@pytest.mark.parametrize(
+    ("place", "planted"),
+    [
+        ("lastro.plans.placing.differing_hold", lambda _stored, _wanted: {}),
+        ("lastro.plans.ending._by_account", lambda events: {events[0].account_id: 0}),
+    ],
+    ids=["a swallowed conflict", "money that stays held"],
+)
+def test_a_defect_of_holds_would_be_found(
+    server_url: str, names: Callable[[], str], monkeypatch: pytest.MonkeyPatch, place: str, planted: object
+) -> None:
+    """A ledger that takes another hold for a replay, or doesn't give back what was held, doesn't pass."""
+    monkeypatch.setattr(place, planted)
+    with pytest.raises(AssertionError):
+        tell(lambda: Blocking(server_url, names()), SHORT)
+
+
 def test_a_forgotten_tail_would_be_found(server_url: str, names: Callable[[], str]) -> None:
     """A ledger that judges a debit by the consolidated amount alone doesn't pass."""
 

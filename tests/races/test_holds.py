@@ -10,8 +10,11 @@ import pytest
 
 import lastro
 from lastro import Captured, HoldExceeded, InsufficientFunds, Ledger, Placed
+from lastro.plans.expiring import _due, _expire
+from lastro.plans.plan import Effect
 from lastro.testing import assert_balanced, temporary_ledger
-from tests.support.hold_races import DEADLINE, HELD, PAIRS, race
+from lastro.testing.clock import Clock
+from tests.support.hold_races import DEADLINE, HELD, PAIRS, START, race
 from tests.support.money import KEEPINGS, fund, posted
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
 
@@ -174,8 +177,6 @@ def test_a_capture_waits_for_a_release(ledger: Ledger, session: Sessions, observ
 
 def test_the_expirer_waits_for_nobody(ledger: Ledger, server_url: str, session: Sessions) -> None:
     """A hold whose account somebody works on is passed over, one of another account behind it isn't."""
-    from tests.support.hold_races import START, Clock
-
     clock = Clock(START)
     with lastro.connect(server_url, ledger=ledger._operations.ledger, clock=clock) as timed:
         for name in "ab":
@@ -188,6 +189,28 @@ def test_the_expirer_waits_for_nobody(ledger: Ledger, server_url: str, session: 
         busy.commit()
         assert timed.expire_holds() == (1, 1, 0, False)
     assert_balanced(ledger)
+
+
+@pytest.mark.case("C006")
+def test_a_guard_between_the_look_and_the_lock_counts(books: Ledger, store_url: str) -> None:
+    """The expirer judges again what it locked: a hold that its owner guarded, captured or released since is left alone."""
+    clock = Clock(START)
+    with lastro.connect(store_url, ledger=books._operations.ledger, clock=clock) as timed:
+        fund(timed, "a", 1_000)
+        for key in ("guarded", "captured", "released", "due"):
+            timed.place_hold(key=key, account="a", currency="BRL", amount=HELD, owner="o", expires_at=DEADLINE)
+        clock.set(DEADLINE)
+        seen = timed._engine.run(lambda: _due(None, now=DEADLINE, holds_max=10), Effect.READ)
+        timed.guard_hold("guarded", LATER)
+        timed.capture(key="c", hold="captured", credit="world", kind="sale")
+        timed.release(key="r", hold="released")
+        assert timed._engine.run(lambda: _expire(seen, now=DEADLINE), Effect.KEYED) == (1, 0)
+        assert [timed.hold(key).state for key in ("guarded", "captured", "released", "due")] == [
+            "open",
+            "captured",
+            "released",
+            "expired",
+        ]
 
 
 def place(ledger: Ledger, key: str, account: str, amount: int) -> Placed:
