@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import batches, by_sql, checkouts, folding, from_python, holds, memory, reading, report, scripts
+from bench import batches, by_sql, checkouts, folding, from_python, holds, memory, points, reading, report, scripts
 from bench.figures import FAST, SLOW, Run
 from bench.scale import FULL, NORMAL, QUICK
 from bench.server import SLOW_FLUSH_US, bench_server
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "reading": reading.measure,
     "folding": folding.measure,
     "checkout": checkouts.measure,
+    "points": points.measure,
     "memory": memory.measure,
 }
 SEED = 1

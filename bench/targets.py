@@ -82,6 +82,8 @@ TARGETS = (
     Target("consolidation over what 32 clients post, times", "consolidation.F0", "times", 1.0),
     Target("wait for the base row over a batch's time", "consolidation.F0", "wait_over_batch", 1.0, at_most=True),
     Target("rows of a batch, stale statistics, idle statement", "consolidation.bound.F0", "rows_taken", 5_000, at_most=True),
+    Target("earn beside 100,000 movements over beside 10, times", "points.earn.flat.F0", "times", 1.5, at_most=True),
+    Target("expiry: longest wait of a spend over longest batch", "points.expiry.F0", "wait_over_batch", 1.0, at_most=True),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

@@ -10,6 +10,7 @@ __all__ = [
     "AccountClosed",
     "AccountConflict",
     "AccountNotEmpty",
+    "ActivityConflict",
     "AlreadyReversed",
     "AmountOutOfRange",
     "CapExceeded",
@@ -27,12 +28,16 @@ __all__ = [
     "NotInTransaction",
     "OutcomeUnknown",
     "Refusal",
+    "RuleConflict",
     "SchemaOutdated",
     "SerializationLost",
     "ServerUnavailable",
     "TransferConflict",
     "UnknownAccount",
+    "UnknownActivity",
     "UnknownHold",
+    "UnknownMember",
+    "UnknownRule",
     "UnknownTransfer",
     "UnreadableRow",
 ]
@@ -157,6 +162,30 @@ class CapExceeded(Refusal):
     code = "cap_exceeded"
 
 
+class ActivityConflict(Refusal):
+    """The key already names an activity of other content. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "activity_conflict"
+
+
+class UnknownActivity(Refusal):
+    """No activity has this key in this ledger. Details: `key`."""
+
+    code = "unknown_activity"
+
+
+class RuleConflict(Refusal):
+    """An earning rule can't be changed in this way, or was changed while it was at work. Details: `rule`, `fields`."""
+
+    code = "rule_conflict"
+
+
+class UnknownRule(Refusal):
+    """No earning rule has this name in this ledger. Details: `rule`."""
+
+    code = "unknown_rule"
+
+
 class UnknownTransfer(Refusal):
     """No transfer has this key in this ledger. Details: `key`."""
 
@@ -173,6 +202,12 @@ class UnknownHold(Refusal):
     """No hold has this key in this ledger. Details: `key`."""
 
     code = "unknown_hold"
+
+
+class UnknownMember(Refusal):
+    """No member is called so: it never had any points, or was erased. Details: `member`."""
+
+    code = "unknown_member"
 
 
 class HoldClosed(Refusal):
@@ -224,6 +259,12 @@ class SerializationLost(Fault):
     """The transaction met a concurrent one it can't be ordered with (40001, 40P01): retry the whole transaction."""
 
     code = "serialization_lost"
+
+
+class KeyRaceLost(Fault):
+    """Another transaction wrote the same key at the same moment, on a store whose INSERT can't give way: call again."""
+
+    code = "key_race_lost"
 
 
 class ConnectionLost(Fault):

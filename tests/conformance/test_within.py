@@ -61,7 +61,7 @@ def test_every_operation_is_the_callers_to_undo(books: Ledger, caller: Caller, r
     assert held.reverse("before", "undo").transfer.amount == 5
     held.bump("orders", 3)
     assert held.count("orders") == 3
-    assert held.account("new", "USD").keeping == "hot"
+    assert held.account("new", "USD").floor is None
     assert [account.name for account in held.accounts(prefix="new")] == ["new"]
     assert [entry.key for entry in held.entries("a", "BRL")] == ["before", "3", "undo"]
     assert held.transfer("undo") is not None

@@ -250,14 +250,16 @@ def same(given: Any, expected: Any) -> bool:
     return bool(given == expected)
 
 
-def tell(make: Callable[[], Answering], length: Length, *, derandomize: bool = True) -> None:
+def tell(
+    make: Callable[[], Answering], length: Length, *, derandomize: bool = True, rules: type[Histories] = Histories
+) -> None:
     """
     Tell so many random histories of at most so many steps; raise at the first difference.
 
     It isn't shrunk: each step is several transactions, and a search for the shortest history takes minutes. Add
     Phase.shrink to look into one.
     """
-    machine = type("Histories", (Histories,), {"make": staticmethod(make)})
+    machine = type("Histories", (rules,), {"make": staticmethod(make)})
     run_state_machine_as_test(
         machine,
         settings=settings(

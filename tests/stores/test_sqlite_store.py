@@ -137,13 +137,14 @@ def test_nobody_works_at_what_the_store_lacks(ledger: Ledger, path: Path) -> Non
     def open_ledger() -> Ledger:
         return lastro.connect(f"sqlite:///{path}")
 
-    consolidator, expirer = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert consolidator.name == "consolidator"
-    consolidator.run_once()
+    workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
+    assert [worker.name for worker in workers] == ["consolidator", "hold_expirer", "points_expirer"]
+    for worker in workers:
+        worker.run_once()
     (keeper,) = workers_for(["partitions"], open_ledger=open_ledger, stopping=lambda: False)
     with pytest.raises(lastro.InvalidInput, match="needs PostgreSQL"):
         keeper.run_once()
-    for worker in (consolidator, expirer, keeper):
+    for worker in (*workers, keeper):
         worker.close()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TypeVar
 
+from lastro.engine.django_held import HeldDjango, comes_from_django
 from lastro.engine.drive import drive
 from lastro.engine.retrying import Tries
 from lastro.engine.settings import EngineSettings
@@ -65,11 +66,11 @@ class SqliteEngine:
                     raise
                 time.sleep(tries.pause_s(fault))
 
-    def held(self, connection: object) -> HeldSqlite:
+    def held(self, connection: object) -> HeldSqlite | HeldDjango:
         """
         Return an engine for the transaction that the caller holds on *connection*.
         """
-        return HeldSqlite(connection, self._settings)
+        return hold(connection, self._settings)
 
     def close(self) -> None:
         """
@@ -108,6 +109,18 @@ class SqliteEngine:
             self._pool = Pool(self._address, self._settings.pool_max, self._settings.lock_timeout_ms)
             self._process = os.getpid()
         return self._pool
+
+
+def hold(connection: object, settings: EngineSettings, *, locked: bool = False) -> HeldSqlite | HeldDjango:
+    """
+    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it; *locked*
+    where it was begun IMMEDIATE.
+    """
+    if comes_from_django(connection):
+        return HeldDjango(
+            connection, DIALECT, vendor="sqlite", hold=lambda driver: HeldSqlite(driver, settings, locked=locked)
+        )
+    return HeldSqlite(connection, settings, locked=locked)
 
 
 class _OwnTransaction:

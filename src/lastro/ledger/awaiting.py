@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
+from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -32,6 +33,11 @@ class AsyncHeldLedger(AsyncHeldHolds):
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
+
+    @property
+    def points(self) -> AsyncHeldPoints:
+        """What members earn, spend and give in this transaction."""
+        return AsyncHeldPoints(self._engine, self._operations)
 
     async def open_account(
         self,
@@ -204,6 +210,11 @@ class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks):
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
+
+    @property
+    def points(self) -> AsyncPoints:
+        """What members earn, spend and give, each call a transaction of its own."""
+        return AsyncPoints(self._engine, self._operations)
 
     def within(self, connection: object) -> AsyncHeldLedger:
         """

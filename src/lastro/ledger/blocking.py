@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.holds import HeldHolds, HoldTicks
+from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -32,6 +33,11 @@ class HeldLedger(HeldHolds):
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
+
+    @property
+    def points(self) -> HeldPoints:
+        """What members earn, spend and give in this transaction."""
+        return HeldPoints(self._engine, self._operations)
 
     def open_account(
         self,
@@ -200,6 +206,11 @@ class Ledger(HeldLedger, HoldTicks):
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
+
+    @property
+    def points(self) -> Points:
+        """What members earn, spend and give, each call a transaction of its own."""
+        return Points(self._engine, self._operations)
 
     def within(self, connection: object) -> HeldLedger:
         """

@@ -24,6 +24,8 @@ RULES_OF_WHAT_IS_LEFT = (
     "held",
     "holds",
     "hold_events",
+    "lot_sums",
+    "lots",
 )
 RULES_OF_WHOLE_HISTORY = ("balances",)
 

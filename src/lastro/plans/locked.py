@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lastro.model.account import Facts
 from lastro.model.limits import LOOKS_MAX, UNLOCKED_AMOUNT_MAX, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted, Side
-from lastro.plans.accounts import kept_changing, refuse_closed, sides_of
+from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.plan import Plan, Rows, step
 from lastro.plans.standing import Standing
 from lastro.plans.stored import whole
@@ -63,8 +63,8 @@ def lock_sides(
     """
     Lock and weigh the sides that have to be judged. A side that needs no lock stays as believed.
 
-    `lock_debit` is for what changes the debit's base row besides the transfer. None when the locked terms show that
-    another side should have been locked as well.
+    `lock_debit` is for what changes the debit's base row besides the transfer.
+    None when the locked terms show that another side should have been locked as well, or an account is closed.
     """
     names: tuple[Side, Side] = ("debit", "credit")
     to_lock = [
@@ -88,7 +88,9 @@ def lock_sides(
             continue
         row = held[facts.id]
         current = facts._replace(keeping=row["keeping"], state=row["state"], floor=row["floor"])
-        refuse_closed(current)
+        if current.state == "closed":
+            # Believed open: the name may be another account's by now, so it is looked up again before it is refused.
+            return None
         terms.directory.learn((current,))
         balance = posted.get(facts.id)
         if balance is None:

@@ -72,7 +72,8 @@ def _place_locked(wanted: HoldIntent, terms: Terms) -> Plan[Placed]:
         stored = yield from find_hold(wanted.key)
         if stored is not None:
             return _replay(stored, wanted)
-        if locked:
+        # Closed by now: the name may be another account's, so it is looked up again before it is refused.
+        if locked and locked[0]["state"] != "closed":
             yield from _judge(wanted, believed, locked[0], terms)
             rows = yield step("placing.place", **_params(wanted, believed, terms))
             if rows:
@@ -96,7 +97,6 @@ def _facts_of(wanted: HoldIntent, terms: Terms) -> Plan[Facts]:
 
 def _judge(wanted: HoldIntent, believed: Facts, locked: Row, terms: Terms) -> Plan[None]:
     facts = believed._replace(keeping=locked["keeping"], state=locked["state"], floor=locked["floor"])
-    refuse_closed(facts)
     terms.directory.learn((facts,))
     now: datetime = locked["recorded_at"].astimezone(UTC)
     if wanted.expires_at <= now:

@@ -382,3 +382,77 @@ WHERE
     )
 ORDER BY running.hold_id, running.number
 LIMIT %(rows_max)s;
+
+-- name: lot_sums
+-- Rule: of an open account that ever had a lot, the open lots add up to what is posted, or to nothing while it owes.
+-- locks: none   returns: 1 row an account that differs
+SELECT
+    concat('lots of ', balance.account, ' ', balance.currency) AS subject,
+    CAST(greatest(balance.posted, 0) AS char) AS expected,
+    CAST(coalesce(held.points, 0) AS char) AS found
+FROM (SELECT lot.account_id FROM lastro.lot AS lot GROUP BY lot.account_id) AS member
+INNER JOIN lastro.balance AS balance ON member.account_id = balance.account_id
+LEFT JOIN (
+    SELECT
+        open_lot.account_id,
+        sum(open_lot.left_over) AS points
+    FROM lastro.open_lot AS open_lot
+    GROUP BY open_lot.account_id
+) AS held ON member.account_id = held.account_id
+WHERE balance.state <> 'closed' AND coalesce(held.points, 0) <> greatest(balance.posted, 0)
+ORDER BY balance.account, balance.currency
+LIMIT %(rows_max)s;
+
+-- name: lots
+-- Rule: what is left of a lot is its amount less its uses, under the terms it always had; and each open lot is one.
+-- locks: none   returns: 1 row a lot that differs
+WITH used AS (
+    SELECT
+        lot_use.lot_transfer_id,
+        lot_use.lot_part,
+        sum(lot_use.amount) AS amount
+    FROM lastro.lot_use AS lot_use
+    GROUP BY lot_use.lot_transfer_id, lot_use.lot_part
+)
+
+SELECT
+    differing.subject,
+    differing.expected,
+    differing.found
+FROM (
+    SELECT
+        concat('lot ', lot.transfer_id, '.', lot.part) AS subject,
+        concat_ws(
+            ' ', lot.amount - coalesce(used.amount, 0), 'left, earned', lot.earned_at, 'until', lot.expires_at
+        ) AS expected,
+        concat_ws(
+            ' ', coalesce(open_lot.left_over, 0), 'left, earned', open_lot.earned_at, 'until', open_lot.expires_at
+        ) AS found
+    FROM lastro.lot AS lot
+    INNER JOIN lastro.base AS base ON lot.account_id = base.account_id AND base.state <> 'closed'
+    LEFT JOIN used ON lot.transfer_id = used.lot_transfer_id AND lot.part = used.lot_part
+    LEFT JOIN lastro.open_lot AS open_lot
+        ON
+            lot.account_id = open_lot.account_id AND lot.transfer_id = open_lot.transfer_id
+            AND lot.part = open_lot.part
+    WHERE
+        lot.amount - coalesce(used.amount, 0) <> coalesce(open_lot.left_over, 0)
+        OR (
+            open_lot.part IS NOT NULL
+            AND NOT (lot.earned_at <=> open_lot.earned_at AND lot.expires_at <=> open_lot.expires_at)
+        )
+    UNION ALL
+    SELECT
+        concat('open lot ', open_lot.transfer_id, '.', open_lot.part) AS subject,
+        'a lot of that account' AS expected,
+        'none' AS found
+    FROM lastro.open_lot AS open_lot
+    WHERE NOT EXISTS (
+        SELECT 1 FROM lastro.lot AS lot
+        WHERE
+            lot.transfer_id = open_lot.transfer_id AND lot.part = open_lot.part
+            AND lot.account_id = open_lot.account_id
+    )
+) AS differing
+ORDER BY differing.subject
+LIMIT %(rows_max)s;
