@@ -13,7 +13,20 @@ from pathlib import Path
 
 import psycopg
 
-from bench import batches, by_sql, checkouts, folding, from_python, holds, memory, points, reading, report, scripts
+from bench import (
+    batches,
+    by_sql,
+    checkouts,
+    folding,
+    from_python,
+    holds,
+    memory,
+    points,
+    reading,
+    report,
+    scripts,
+    stores,
+)
 from bench.figures import FAST, SLOW, Run
 from bench.scale import FULL, NORMAL, QUICK
 from bench.server import SLOW_FLUSH_US, bench_server
@@ -29,6 +42,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "checkout": checkouts.measure,
     "points": points.measure,
     "memory": memory.measure,
+    "stores": stores.measure,
 }
 SEED = 1
 

@@ -147,6 +147,28 @@ def test_another_process_hears_of_a_closing(book: Ledger, reopen: Callable[..., 
         pay(other, "3", "world", "a", 1)
 
 
+@pytest.mark.parametrize("keeping", ["hot", "summed"])
+@pytest.mark.parametrize("way", ["post", "a few", "a batch", "partly"])
+def test_a_closing_is_told_before_the_funds(
+    book: Ledger, reopen: Callable[..., Ledger], keeping: Keeping, way: str
+) -> None:
+    """A debit that isn't covered, to an account that somebody closed, is refused for the closing, as everywhere else."""
+    book.open_account("a", "BRL", keeping=keeping)
+    book.open_account("b", "BRL", keeping=keeping, floor=None)
+    other = reopen()
+    pay(other, "1", "world", "b", 5)
+    pay(other, "2", "b", "world", 5)
+    book.close_account("b", "BRL")
+    wanted: dict[str, Any] = {"kind": "pay", "debit": "a", "credit": "b", "amount": 1, "currency": "BRL"}
+    if way == "partly":
+        outcomes = other.post_many([wanted | {"key": f"{number}"} for number in range(3, 6)], partial=True)
+        assert {type(outcome) for outcome in outcomes} == {lastro.AccountClosed}
+        return
+    many = [wanted | {"key": f"{number}"} for number in range(3, 5 if way == "a few" else 40)]
+    with pytest.raises(lastro.AccountClosed):
+        other.post(**wanted, key="3") if way == "post" else other.post_many(many)
+
+
 def test_an_account_opens_when_the_clock_says(reopen: Callable[..., Ledger]) -> None:
     """The clock that a test sets is the moment of opening and closing."""
     clock = Clock(datetime(2026, 5, 1, tzinfo=UTC))

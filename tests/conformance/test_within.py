@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 import lastro
 from lastro import Ledger
+from lastro.model.account import Keeping
 from tests.conformance.adapters import Caller, Loop
 from tests.conformance.conftest import Raw
 
@@ -248,6 +249,22 @@ def test_a_rolled_back_account_is_not_believed_in(books: Ledger, caller: Caller,
     held.post(**wanted(key="not kept", credit="hot"))
     caller.rollback()
     assert books.reverse("1", "undo").transfer.debit_before == 5
+
+
+@pytest.mark.parametrize("keeping", ["hot", "direct"])
+def test_a_rolled_back_world_is_not_believed_in(
+    books: Ledger, caller: Caller, keeping: Keeping, reopen: Callable[..., Ledger]
+) -> None:
+    """The world of a new currency that was rolled back is not the other side of what is posted after another opened it."""
+    floor = None if keeping == "hot" else 0
+    held = books.within(caller.handle)
+    held.open_account("new", "EUR", keeping=keeping, floor=floor)
+    held.post(**wanted(key="1", credit="new", currency="EUR"))
+    caller.rollback()
+    other = reopen()
+    other.open_account("newer", "EUR", keeping=keeping, floor=floor)
+    books.post(**wanted(key="2", credit="newer", currency="EUR"))
+    assert [entry.counter_account for entry in other.entries("newer", "EUR")] == ["world"]
 
 
 # --- what within() does not take ---------------------------------------------------------------------------------------

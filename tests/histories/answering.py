@@ -5,23 +5,25 @@ Lastro as the naive ledger speaks: the same operations, and answers that can be 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import aiosqlite
+import asyncmy
 import psycopg
 
 import lastro
 from lastro import AsyncLedger, Captured, Hold, Ledger, Placed, Posted, Released
 from lastro.errors import LastroError
 from lastro.ledger import HeldLedger
+from lastro.testing import assert_balanced
 from lastro.testing.clock import Clock
+from tests.support.mariadb import arguments_of
+from tests.support.stores import connected, store_of
 
 CURRENCY = "BRL"
-SQLITE = "sqlite:///"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DETAILS = ("needed", "available", "floor", "left", "posted", "index")
 
@@ -78,14 +80,23 @@ class Blocking:
     @contextmanager
     def transaction(self) -> Iterator[Callable[..., Any]]:
         """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
-        connection = _connected(self._url)
-        with closing(connection), connection:
+        with closing(connected(self._url)) as connection:
             held = self._ledger.within(connection)
             yield lambda operation, **arguments: _do(held, operation, arguments)
+            connection.commit()
 
     def close(self) -> None:
         """Close the connections."""
         self._ledger.close()
+
+
+class Checked(Blocking):
+    """The blocking ledger, whose books are audited at the end of each history."""
+
+    def close(self) -> None:
+        """Audit the books, then close the connections."""
+        assert_balanced(self.ledger)
+        super().close()
 
 
 class Awaiting:
@@ -113,7 +124,8 @@ class Awaiting:
             yield lambda operation, **arguments: _do(held, operation, arguments)
             self._run(connection.commit())
         finally:
-            self._run(connection.close())
+            # asyncmy's close() isn't awaited.
+            self._run(getattr(connection, "ensure_closed", connection.close)())
 
     def close(self) -> None:
         """Close the connections."""
@@ -135,18 +147,14 @@ class _Run:
         return lambda *args, **kwargs: self._run(method(*args, **kwargs))
 
 
-def _connected(url: str) -> Any:
-    return sqlite3.connect(_file_of(url)) if url.startswith(SQLITE) else psycopg.connect(url)
-
-
 async def _connected_awaiting(url: str) -> Any:
-    if url.startswith(SQLITE):
-        return await aiosqlite.connect(_file_of(url))
-    return await psycopg.AsyncConnection.connect(url)
-
-
-def _file_of(url: str) -> str:
-    return url.removeprefix(SQLITE)
+    match store_of(url):
+        case "sqlite":
+            return await aiosqlite.connect(url.removeprefix("sqlite:///"))
+        case "mariadb":
+            return await asyncmy.connect(**arguments_of(url), autocommit=False)
+        case _:
+            return await psycopg.AsyncConnection.connect(url)
 
 
 async def _awaited(awaitable: Any) -> Any:

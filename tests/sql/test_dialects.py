@@ -19,7 +19,7 @@ from lastro.sql.catalogue import catalogue
 from tests.support.generic import forced
 
 # What an engine asks for itself, where the dialect needs more than the plans say.
-OWN_STEPS: dict[str, set[str]] = {"generic": set(), "mysql": set(), "sqlite": {"session.moment", "session.write_lock"}}
+OWN_STEPS: dict[str, set[str]] = {"generic": set(), "mysql": set(), "sqlite": {"session.write_lock"}}
 DIALECTS = tuple(OWN_STEPS)
 # What an engine makes of the parameters that it is given, and what it draws itself.
 OWN_PARAMETERS: dict[str, set[str]] = {

@@ -125,7 +125,7 @@ def test_files_that_are_no_ledger(tmp_path: Path) -> None:
 def test_partitions_are_refused(ledger: Ledger) -> None:
     """SQLite has no partitions: each call that needs them says so and what to do, and migrating goes without."""
     for call in (ledger.partitions, ledger.keep_partitions, lambda: ledger.retire_partition("transfer_p1")):
-        with pytest.raises(lastro.InvalidInput, match=r"one table.*needs PostgreSQL"):
+        with pytest.raises(lastro.InvalidInput, match=r"one table.*takes PostgreSQL"):
             call()
     assert ledger.migrate() == []
 

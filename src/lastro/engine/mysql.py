@@ -92,7 +92,7 @@ class MysqlEngine:
         if self._pool is None or self._process != os.getpid():
             if self._pool is not None:
                 _LEFT_TO_THE_PARENT.append(self._pool)
-            self._pool = Pool(self._address, self._settings.pool_max)
+            self._pool = Pool(self._address, self._settings.pool_max, self._settings.lock_timeout_ms)
             self._process = os.getpid()
         return self._pool
 

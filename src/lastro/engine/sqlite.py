@@ -21,6 +21,7 @@ from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_held import HeldSqlite
 from lastro.engine.sqlite_pool import Pool
 from lastro.engine.sqlite_turns import Patience, knock, queue_of
+from lastro.engine.sqlite_values import moment
 from lastro.errors import Fault, ServerUnavailable
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Rows, Step
 
@@ -138,7 +139,7 @@ class _OwnTransaction:
 
     def begin(self, how: str) -> None:
         knock(lambda: self._cursor.execute(how), self._patience)
-        ((self._now,),) = self._cursor.execute(self._statements["session.moment"].text).fetchall()
+        self._now = moment()
 
     def execute(self, step: Step) -> Rows:
         if step is TOGETHER:

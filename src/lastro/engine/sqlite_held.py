@@ -20,6 +20,7 @@ from lastro.engine.sqlalchemy_handles import (
 from lastro.engine.sqlite_cursor import DIALECT, Answer, Call, Statements, answer, calls_of, statements_of
 from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_turns import Patience
+from lastro.engine.sqlite_values import moment
 from lastro.errors import NotInTransaction
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Row, Rows
 from lastro.sql.catalogue import Statement
@@ -129,7 +130,7 @@ def held_course(
     if writes:
         if not locked:
             yield from _take_lock(statements["session.write_lock"], lock_timeout_ms, begun=begun)
-        ((now,),) = (yield Call(statements["session.moment"].text, {})).rows
+        now = moment()
         yield Call(SAVEPOINT, {})
     try:
         result = yield from _steps(plan, statements, now)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lastro.model.account import Facts
+from lastro.errors import AmountOutOfRange, InsufficientFunds
+from lastro.model.account import WORLD, Facts
 from lastro.model.limits import LOOKS_MAX, UNLOCKED_AMOUNT_MAX, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted, Side
 from lastro.plans.accounts import kept_changing, sides_of
@@ -44,7 +45,11 @@ def _post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
             return replay(stored, wanted)
         if locked is not None:
             debit, credit = locked
-            judge(wanted, debit, credit, floor_guarded=True)
+            try:
+                judge(wanted, debit, credit, floor_guarded=True)
+            except (InsufficientFunds, AmountOutOfRange):
+                yield from _refuse_closed_since(wanted, locked, terms)
+                raise
             rows = yield from write_locked(wanted, debit, credit, terms)
             if rows:
                 return Posted(created(wanted, rows[0]), replayed=False)
@@ -55,6 +60,15 @@ def _post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
         terms.directory.forget(sides)
         lock_both = True
     raise kept_changing((wanted.debit, wanted.credit))
+
+
+def _refuse_closed_since(wanted: Intent, sides: tuple[Standing | Facts, Standing | Facts], terms: Terms) -> Plan[None]:
+    # A side that isn't locked is as this process believes, and somebody else may have closed it. The write would find
+    # out, but funds that don't cover it come first; so it is looked up again before they are blamed.
+    believed = [side for side in sides if isinstance(side, Facts) and side.name != WORLD]
+    if believed:
+        terms.directory.forget(believed)
+        yield from sides_of(terms.directory, wanted)
 
 
 def lock_sides(

@@ -47,7 +47,11 @@ def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan
 
 
 def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted]:
-    original = yield from find_transfer(key)
+    # History doesn't change: what any snapshot shows of the original will do. To ask for it as of now may lock its key
+    # (and the gap beside it), and accounts come before keys in the order of locks.
+    original = yield from find_transfer(key, settled=True)
+    if original is None:
+        original = yield from find_transfer(key)
     if original is None:
         raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
     return (yield from reverse_within(original, wanted, terms, whole_rest=whole_rest)).posted
