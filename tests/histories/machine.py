@@ -32,20 +32,6 @@ batches = st.fixed_dictionaries({"transfers": st.lists(transfers, max_size=6), "
 openings = st.fixed_dictionaries({"name": names, "keeping": keepings, "floor": floors})
 reversals = st.fixed_dictionaries({"key": keys, "new_key": keys, "amount": st.one_of(st.none(), st.integers(1, 40))})
 bumps = st.fixed_dictionaries({"counter": st.sampled_from(COUNTERS), "change": st.integers(-3, 5)})
-holds = st.sampled_from(tuple(f"hold:{number}" for number in range(4)))
-releases = st.sampled_from(tuple(f"release:{number}" for number in range(5)))
-parts = st.one_of(st.none(), st.none(), st.integers(1, 25))
-placings = st.fixed_dictionaries(
-    {
-        "key": holds,
-        "account": sides,
-        "amount": st.integers(1, 30),
-        "deadline": st.integers(1, 4),
-        "overdue": st.sampled_from(("expire", "expire", "list")),
-    }
-)
-captures = st.fixed_dictionaries({"key": keys, "hold": holds, "credit": sides, "amount": parts, "final": st.booleans()})
-releasings = st.fixed_dictionaries({"key": releases, "hold": holds, "amount": parts})
 within = st.one_of(
     st.tuples(st.just("open_account"), openings),
     st.tuples(st.just("post"), transfers),
@@ -53,9 +39,6 @@ within = st.one_of(
     st.tuples(st.just("post_many"), batches),
     st.tuples(st.just("reverse"), reversals),
     st.tuples(st.just("bump"), bumps),
-    st.tuples(st.just("place_hold"), placings),
-    st.tuples(st.just("capture"), captures),
-    st.tuples(st.just("release"), releasings),
 )
 
 
@@ -79,8 +62,6 @@ class Histories(RuleBasedStateMachine):
         for name, arguments in zip(NAMES, opened, strict=True):
             self._both("open_account", **(arguments | {"name": name}))
             self._both("post", key=f"start:{name}", debit="world", credit=name, amount=30)
-        for number, name in enumerate(NAMES[:2]):
-            self._both("place_hold", key=f"hold:{number}", account=name, amount=10 + number, deadline=2)
 
     @rule(arguments=transfers)
     def post(self, arguments: dict[str, Any]) -> None:
@@ -118,52 +99,6 @@ class Histories(RuleBasedStateMachine):
     def reverse(self, arguments: dict[str, Any]) -> None:
         """Undo a transfer or a part of it."""
         self._both("reverse", **arguments)
-
-    @rule(arguments=placings)
-    def place_hold(self, arguments: dict[str, Any]) -> None:
-        """Set money aside."""
-        self._both("place_hold", **arguments)
-
-    @rule(key=holds)
-    def place_again(self, key: str) -> None:
-        """Place a hold again, as a retry does."""
-        if key in self.naive.holds:
-            hold = self.naive.holds[key]
-            again = {name: hold[name] for name in ("account", "amount", "overdue")}
-            self._both("place_hold", key=key, deadline=hold["expires_at"], **again)
-
-    @rule(key=holds, change=st.sampled_from((-1, 1, 100)))
-    def place_another(self, key: str, change: int) -> None:
-        """Use a hold's key again for something else."""
-        if key in self.naive.holds:
-            hold = self.naive.holds[key]
-            other = {"account": hold["account"], "amount": max(1, hold["amount"] + change)}
-            self._both("place_hold", key=key, deadline=hold["expires_at"], **other)
-
-    @rule(arguments=captures)
-    def capture(self, arguments: dict[str, Any]) -> None:
-        """Capture a hold or a part of it."""
-        self._both("capture", **arguments)
-
-    @rule(arguments=releasings)
-    def release(self, arguments: dict[str, Any]) -> None:
-        """Release a hold or a part of it."""
-        self._both("release", **arguments)
-
-    @rule(key=keys, final=st.booleans())
-    def capture_again(self, key: str, final: bool) -> None:
-        """Capture again under a key that captured before, as a retry does."""
-        if key in self.naive.captures:
-            _, credit, amount, _, _ = self.naive.transfers[key]
-            hold, _ = self.naive.captures[key]
-            self._both("capture", key=key, hold=hold, credit=credit, amount=amount, final=final)
-
-    @rule(hours=st.integers(0, 2))
-    def expire(self, hours: int) -> None:
-        """Let time pass, then the expirer come."""
-        self._both("pass_hours", hours=hours)
-        self._both("overdue_holds")
-        self._both("expire_holds")
 
     @rule(name=sides, keeping=keepings)
     def keep(self, name: str, keeping: str) -> None:
@@ -212,9 +147,6 @@ class Histories(RuleBasedStateMachine):
         for name in self.naive.accounts:
             assert self.tested.ask("balance", name=name) == self.naive.balance(name), name
             assert self.tested.ask("entries", name=name) == self.naive.entries(name), name
-            assert self.tested.ask("held", name=name) == self.naive.held(name), name
-        for key in self.naive.holds:
-            assert self.tested.ask("hold", key=key) == self.naive.hold(key), key
         for counter, value in self.naive.counters.items():
             assert self.tested.ask("count", counter=counter) == value, counter
 
