@@ -69,6 +69,14 @@ TARGETS = (
         Target(f"post_many of 10,000, {keeping}, transfers/s", f"post_many.{keeping}.10000.F0", "per_s", 35_000)
         for keeping in ("hot", "direct")
     ),
+    *(
+        Target(what.format(clients), f"holds.{figure}.{clients}.F0", "times", wanted)
+        for what, figure, wanted in (
+            ("placing a hold, {} clients, over a direct post", "place_over_post", 0.8),
+            ("hold and capture, {} clients, over two direct posts", "place_and_capture_over_two_posts", 0.5),
+        )
+        for clients in (8, 32)
+    ),
     Target("whole checkout, 32 clients, of the same without the ledger", "checkout.32.F0", "ratio", 0.70),
     Target("whole checkout, 32 clients, orders/s", "checkout.32.F0", "per_s", 1_600),
     Target("consolidation over what 32 clients post, times", "consolidation.F0", "times", 1.0),

@@ -17,6 +17,8 @@ from lastro.errors import (
     CurrencyMismatch,
     Fault,
     HoldClosed,
+    HoldConflict,
+    HoldExceeded,
     InsufficientFunds,
     InvalidInput,
     KeyRaceLost,
@@ -42,6 +44,7 @@ from lastro.errors import (
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
+from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
 
@@ -59,13 +62,18 @@ __all__ = [
     "Balance",
     "Batcher",
     "CapExceeded",
+    "Captured",
     "ConnectionLost",
     "CurrencyMismatch",
     "EmbeddedServerError",
     "Entry",
     "Fault",
     "HeldLedger",
+    "Hold",
     "HoldClosed",
+    "HoldConflict",
+    "HoldEvent",
+    "HoldExceeded",
     "InsufficientFunds",
     "InvalidInput",
     "Keeping",
@@ -77,8 +85,10 @@ __all__ = [
     "Money",
     "NotInTransaction",
     "OutcomeUnknown",
+    "Placed",
     "Posted",
     "Refusal",
+    "Released",
     "RuleConflict",
     "SchemaOutdated",
     "SerializationLost",

@@ -18,6 +18,8 @@ __all__ = [
     "CurrencyMismatch",
     "Fault",
     "HoldClosed",
+    "HoldConflict",
+    "HoldExceeded",
     "InsufficientFunds",
     "InvalidInput",
     "KindNotAllowed",
@@ -209,9 +211,21 @@ class UnknownMember(Refusal):
 
 
 class HoldClosed(Refusal):
-    """The hold was captured, released or has expired. Details: `key`, `ended_at`."""
+    """The hold is at its end. Details: `key`, `state` (captured, released, expired), `ended_at`, `expired_at`, `captured_by`."""
 
     code = "hold_closed"
+
+
+class HoldConflict(Refusal):
+    """The key already names another hold, or another release. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "hold_conflict"
+
+
+class HoldExceeded(Refusal):
+    """More was asked of the hold than is left in it, or than may be captured in all. Details: `key`, `needed`, `left`."""
+
+    code = "hold_exceeded"
 
 
 class SchemaOutdated(Refusal):

@@ -86,7 +86,7 @@ class Histories(RuleBasedStateMachine):
     @rule(name=names, key=keys, more=st.sampled_from((0, 0, 1)))
     def spend_all(self, name: str, key: str, more: int) -> None:
         """Take an account to its last cent, or a cent beyond."""
-        amount = self.naive.balance(name) + more
+        amount = self.naive.available(name) + more
         if amount > 0:
             self._both("post", key=key, debit=name, credit="world", amount=amount)
 

@@ -9,6 +9,7 @@ import pytest
 from lastro import Ledger
 from lastro.sql.catalogue import Statement
 from tests.histories.answering import Awaiting, Blocking, Checked
+from tests.histories.holding import HoldHistories
 from tests.histories.machine import Length, tell
 from tests.support.schemas import names_on
 from tests.support.stores import on_every_store
@@ -31,14 +32,14 @@ def names(store_url: str) -> Iterator[Callable[[], str]]:
 @pytest.mark.req("1.6")
 def test_histories_agree(store_url: str, names: Callable[[], str]) -> None:
     """Outcomes, balances, entries and counters of any history are the naive ledger's, and the books are in order."""
-    tell(lambda: Checked(store_url, names()), SHORT)
+    tell(lambda: Checked(store_url, names()), SHORT, rules=HoldHistories)
 
 
 @on_every_store
 @pytest.mark.req("1.4")
 def test_histories_agree_when_awaited(store_url: str, names: Callable[[], str]) -> None:
     """The awaiting ledger gives the same answers."""
-    tell(lambda: Awaiting(store_url, names()), SHORT_ASYNC)
+    tell(lambda: Awaiting(store_url, names()), SHORT_ASYNC, rules=HoldHistories)
 
 
 @pytest.mark.soak
@@ -46,7 +47,7 @@ def test_histories_agree_when_awaited(store_url: str, names: Callable[[], str]) 
 @pytest.mark.parametrize("kind", [Checked, Awaiting])
 def test_histories_agree_for_long(store_url: str, names: Callable[[], str], kind: type[Blocking | Awaiting]) -> None:
     """Hundreds of longer histories, other ones each time."""
-    tell(lambda: kind(store_url, names()), LONG, derandomize=False)
+    tell(lambda: kind(store_url, names()), LONG, derandomize=False, rules=HoldHistories)
 
 
 @pytest.mark.req("0.11")
@@ -56,7 +57,25 @@ def test_a_swallowed_conflict_would_be_found(
     """A ledger that answers the same key with another body as a replay doesn't pass."""
     monkeypatch.setattr("lastro.plans.transfers.differing", lambda _stored, _wanted: {})
     with pytest.raises(AssertionError):
-        tell(lambda: Blocking(store_url, names()), SHORT)
+        tell(lambda: Blocking(store_url, names()), SHORT, rules=HoldHistories)
+
+
+@pytest.mark.req("3.2")
+@pytest.mark.parametrize(
+    ("place", "planted"),
+    [
+        ("lastro.plans.placing.differing_hold", lambda _stored, _wanted: {}),
+        ("lastro.plans.ending._by_account", lambda events: {events[0].account_id: 0}),
+    ],
+    ids=["a swallowed conflict", "money that stays held"],
+)
+def test_a_defect_of_holds_would_be_found(
+    store_url: str, names: Callable[[], str], monkeypatch: pytest.MonkeyPatch, place: str, planted: object
+) -> None:
+    """A ledger that takes another hold for a replay, or doesn't give back what was held, doesn't pass."""
+    monkeypatch.setattr(place, planted)
+    with pytest.raises(AssertionError):
+        tell(lambda: Blocking(store_url, names()), SHORT, rules=HoldHistories)
 
 
 def test_a_forgotten_tail_would_be_found(store_url: str, names: Callable[[], str]) -> None:
@@ -68,7 +87,7 @@ def test_a_forgotten_tail_would_be_found(store_url: str, names: Callable[[], str
             forget_the_tail(self.ledger, name)
 
     with pytest.raises(AssertionError):
-        tell(lambda: Forgetful(store_url, names()), SHORT)
+        tell(lambda: Forgetful(store_url, names()), SHORT, rules=HoldHistories)
 
 
 def forget_the_tail(ledger: Ledger, name: str) -> None:

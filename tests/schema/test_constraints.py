@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -22,6 +23,15 @@ ROWS: dict[str, dict[str, Any]] = {
     "tail": {"account_id": 1, "transfer_id": 900, "amount": 5},
     "reversal": {"original_id": 1, "already": 0, "amount": 5, "original_amount": 5, "transfer_id": 900},
     "counter": {"name": "c", "slice": 0, "value": 1},
+    "hold": {
+        "id": 900, "account_id": 1, "amount": 5, "placed_at": "2026-01-01Z", "expires_at": "2026-02-01Z",
+        "listed": False, "key": "raw", "owner": "o",
+    },
+    "hold_event": {
+        "hold_id": 900, "number": 1, "kind": "released", "amount": 5, "taken": 5, "left_before": 5, "left_after": 0,
+        "recorded_at": "2026-01-01Z",
+    },
+    "open_hold": {"hold_id": 900, "account_id": 1, "left_over": 5, "listed": False, "due_at": "2026-02-01Z"},
     "points_rule": {
         "name": "r", "version": 1, "activity": "game", "points": 10, "currency": "PTS", "period": "week",
         "time_zone": "UTC", "priority": 0, "beyond_cap": "fit", "defined_at": "2026-01-01Z",
@@ -80,6 +90,22 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("reversal", "reversal_within_original"): [{"amount": 6}, {"already": 1}],
     ("counter", "counter_slice_once"): [{"value": 2}],
     ("counter", "counter_name_length"): [{"name": ""}, {"name": "n" * 256}],
+    ("hold", "hold_once"): [{"key": "other"}],
+    ("hold", "hold_key_once"): [{"id": 901}],
+    ("hold", "hold_amount_positive"): [{"amount": 0}, {"amount": -5}, {"capture_max": 4}],
+    ("hold_event", "hold_event_once"): [{"kind": "expired"}],
+    ("hold_event", "hold_event_adds_up"): [
+        {"kind": "lost"},
+        {"amount": 4},
+        {"taken": 0},
+        {"taken": 6, "amount": 6, "left_after": -1},
+        {"left_before": 6},
+        {"kind": "captured"},
+        {"kind": "captured", "amount": 4, "transfer_id": 1},
+        {"kind": "expired", "left_before": 6, "left_after": 1},
+    ],
+    ("open_hold", "open_hold_once"): [{"left_over": 4}],
+    ("open_hold", "open_hold_left_positive"): [{"left_over": 0}, {"left_over": -1}, {"captured": -1}, {"released": -1}],
     ("points_rule", "points_rule_version_once"): [{"points": 11}],
     ("points_rule", "points_rule_texts_length"): [
         {"name": ""}, {"name": "r" * 65}, {"activity": ""}, {"activity": "a" * 65}, {"currency": ""},
@@ -115,12 +141,14 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
 LENGTHS = {
     "transfer": {"key": 400, "kind": 16, "cause": 255, "reverses": 400, "source": 255, "actor": 255},
     "transfer_key": {"key": 400},
+    "hold": {"key": 400, "owner": 255, "group_name": 400, "cause": 255, "source": 255, "actor": 255},
+    "hold_event": {"key": 400, "cause": 255, "source": 255, "actor": 255},
     "activity": {"key": 255, "kind": 64},
     "activity_cancelled": {"actor": 255},
 }
 
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
-APPEND_ONLY = ("transfer", "transfer_key", "reversal", *POINTS_HISTORY)
+APPEND_ONLY = ("transfer", "transfer_key", "reversal", "hold", "hold_event", *POINTS_HISTORY)
 NEVER_DELETED = ("account", "base", "points_member")
 TRIGGERS = {
     *((table, f"{table}_append_only") for table in APPEND_ONLY),
@@ -201,9 +229,11 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         [list(ROWS)],
     ).fetchall()
     assert [name for (name,) in nullable] == [
-        "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor", "lot.expires_at",
-        "open_lot.expires_at", "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap",
-        "points_rule.lot_days", "transfer.actor", "transfer.cause",
+        "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor", "hold.actor",
+        "hold.capture_max", "hold.cause", "hold.group_name", "hold.metadata", "hold.source", "hold_event.actor",
+        "hold_event.cause", "hold_event.key", "hold_event.source", "hold_event.transfer_id", "lot.expires_at",
+        "open_hold.guard_ends_at", "open_lot.expires_at", "points_member.erased_at", "points_rebuild.done_at",
+        "points_rule.cap", "points_rule.lot_days", "transfer.actor", "transfer.cause",
         "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
         "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip
@@ -241,6 +271,10 @@ def written(ledger: Ledger, connection: Connection) -> Connection:
     ledger.open_account("a", "BRL", keeping="hot")
     ledger.post(key="k", kind="pay", debit="world", credit="a", amount=5, currency="BRL")
     ledger.reverse("k", "undo", amount=2)
+    ledger.place_hold(
+        key="h", account="a", currency="BRL", amount=2, owner="o", expires_at=datetime(2100, 1, 1, tzinfo=UTC)
+    )
+    ledger.release(key="r", hold="h", amount=1)
     points = ledger.points
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")

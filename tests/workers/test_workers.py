@@ -225,8 +225,8 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
         return opened[-1]
 
     workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert [worker.name for worker in workers] == ["consolidator", "partition_keeper", "points_expirer"]
-    assert len(opened) == len(WORK) == 3
+    assert [worker.name for worker in workers] == ["consolidator", "partition_keeper", "hold_expirer", "points_expirer"]
+    assert (len(opened), len(WORK)) == (4, 3)
     again = workers_for(["partitions", "partitions"], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in again] == ["partition_keeper"]
     with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions, expire"):

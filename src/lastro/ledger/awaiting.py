@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
-from lastro.ledger.running_async import AsyncRuns, AsyncWalks
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -27,7 +27,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class AsyncHeldLedger(AsyncRuns):
+class AsyncHeldLedger(AsyncHeldHolds):
     """
     The operations that work inside one transaction. `AsyncLedger.within()` returns one for the caller's transaction.
 
@@ -204,7 +204,7 @@ class AsyncHeldLedger(AsyncRuns):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncWalks):
+class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.points_blocking import HeldPoints, Points
-from lastro.ledger.running import Runs, Walks
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -27,7 +27,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class HeldLedger(Runs):
+class HeldLedger(HeldHolds):
     """
     The operations that work inside one transaction. `Ledger.within()` returns one for the caller's transaction.
 
@@ -200,7 +200,7 @@ class HeldLedger(Runs):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, Walks):
+class Ledger(HeldLedger, HoldTicks):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

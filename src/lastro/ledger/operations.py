@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lastro.errors import InvalidInput, Refusal
-from lastro.ledger.asking import Ask, Asks, limit_within, positive, whole_number
+from lastro.ledger.asking import Ask, limit_within, positive, whole_number
+from lastro.ledger.holds_operations import HoldOperations
 from lastro.model.account import (
     WORLD,
     Account,
@@ -47,7 +48,7 @@ from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 
-class Operations(Asks):
+class Operations(HoldOperations):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """

@@ -21,6 +21,9 @@ RULES_OF_WHAT_IS_LEFT = (
     "tails",
     "keys",
     "reversals",
+    "held",
+    "holds",
+    "hold_events",
     "lot_sums",
     "lots",
 )

@@ -72,16 +72,19 @@ def _refuse_closed_since(wanted: Intent, sides: tuple[Standing | Facts, Standing
 
 
 def lock_sides(
-    wanted: Intent, sides: tuple[Facts, Facts], terms: Terms, *, lock_both: bool
+    wanted: Intent, sides: tuple[Facts, Facts], terms: Terms, *, lock_both: bool, lock_debit: bool = False
 ) -> Plan[tuple[Standing | Facts, Standing | Facts] | None]:
     """
     Lock and weigh the sides that have to be judged. A side that needs no lock stays as believed.
 
+    `lock_debit` is for what changes the debit's base row besides the transfer.
     None when the locked terms show that another side should have been locked as well, or an account is closed.
     """
     names: tuple[Side, Side] = ("debit", "credit")
     to_lock = [
-        facts.id for facts, side in zip(sides, names, strict=True) if lock_both or is_locked(facts, wanted, side)
+        facts.id
+        for facts, side in zip(sides, names, strict=True)
+        if lock_both or (lock_debit and side == "debit") or is_locked(facts, wanted, side)
     ]
     rows = yield step("locked.lock_sides", account_ids=sorted(to_lock), now=terms.now)
     to_weigh = [

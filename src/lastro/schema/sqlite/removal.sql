@@ -3,6 +3,10 @@
 -- name: removal
 -- The ledger's views and tables, with what hangs on them.
 -- locks: the database's one write lock   returns: nothing
+DROP VIEW IF EXISTS lastro_hold_standing;
+DROP TABLE IF EXISTS lastro_open_hold;
+DROP TABLE IF EXISTS lastro_hold_event;
+DROP TABLE IF EXISTS lastro_hold;
 DROP VIEW IF EXISTS lastro_movement;
 DROP VIEW IF EXISTS lastro_balance;
 DROP VIEW IF EXISTS lastro_entry;

@@ -167,7 +167,12 @@ class Migrating(Committing):
         from django.db.migrations.recorder import MigrationRecorder
 
         recorder = MigrationRecorder(connection)
-        recorded = [("lastro", "0001_core"), ("lastro", "0002_points"), ("books", "0001_initial")]
+        recorded = [
+            ("lastro", "0001_core"),
+            ("lastro", "0002_points"),
+            ("lastro", "0003_holds"),
+            ("books", "0001_initial"),
+        ]
         for label, name in reversed(recorded):
             recorder.record_unapplied(label, name)
         try:
