@@ -150,14 +150,13 @@ class _Bell:
     @contextmanager
     def rung_by_signals(self, news: SimpleQueue[_News]) -> Iterator[None]:
         """Let SIGTERM and SIGINT ring and be told, once; a later one meets the system's own answer, the end."""
-        told_at = 0.0
+        told: dict[int, float] = {}
 
         def tell(number: int, _: FrameType | None) -> None:
-            nonlocal told_at
-            if not told_at:
-                told_at = time.monotonic()
+            if not told:
+                told[number] = time.monotonic()
                 news.put(_Asked(signal.Signals(number).name))
-            elif time.monotonic() - told_at > SAME_WISH_MS / 1000:
+            elif time.monotonic() - told.get(number, 0) > SAME_WISH_MS / 1000:
                 signal.signal(number, signal.SIG_DFL)
                 signal.raise_signal(number)
 
