@@ -25,7 +25,7 @@ LATER = DEADLINE.replace(year=2100)
 
 
 @pytest.fixture(params=STORES)
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def books_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database on each store."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
@@ -33,9 +33,9 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def books(store_url: str) -> Iterator[Ledger]:
+def books(books_url: str) -> Iterator[Ledger]:
     """A ledger on that store, in order when the test is over."""
-    with temporary_ledger(store_url) as ledger:
+    with temporary_ledger(books_url) as ledger:
         yield ledger
         assert_balanced(ledger)
 
@@ -44,20 +44,20 @@ def books(store_url: str) -> Iterator[Ledger]:
 @pytest.mark.case("C036")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_exactly_one_ends_a_hold(
-    books: Ledger, store_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    books: Ledger, books_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two rivals with different keys, sixty times: one wins each time."""
-    told(capsys, pair, race(store_url, books._operations.ledger, pair, SHORT))
+    told(capsys, pair, race(books_url, books._operations.ledger, pair, SHORT))
 
 
 @pytest.mark.soak
 @pytest.mark.case("C036")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_exactly_one_ends_a_hold_for_long(
-    books: Ledger, store_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    books: Ledger, books_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same a thousand times."""
-    told(capsys, pair, race(store_url, books._operations.ledger, pair, LONG))
+    told(capsys, pair, race(books_url, books._operations.ledger, pair, LONG))
 
 
 @pytest.mark.case("C036")
@@ -192,10 +192,10 @@ def test_the_expirer_waits_for_nobody(ledger: Ledger, server_url: str, session: 
 
 
 @pytest.mark.case("C006")
-def test_a_guard_between_the_look_and_the_lock_counts(books: Ledger, store_url: str) -> None:
+def test_a_guard_between_the_look_and_the_lock_counts(books: Ledger, books_url: str) -> None:
     """The expirer judges again what it locked: a hold that its owner guarded, captured or released since is left alone."""
     clock = Clock(START)
-    with lastro.connect(store_url, ledger=books._operations.ledger, clock=clock) as timed:
+    with lastro.connect(books_url, ledger=books._operations.ledger, clock=clock) as timed:
         fund(timed, "a", 1_000)
         for key in ("guarded", "captured", "released", "due"):
             timed.place_hold(key=key, account="a", currency="BRL", amount=HELD, owner="o", expires_at=DEADLINE)
