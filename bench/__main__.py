@@ -1,5 +1,5 @@
 """
-`python -m bench`: measure everything in one run on one server, write the JSON and the table.
+`python -m bench`: measure everything in one run on one server, write the JSON and the page.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bench import (
     from_python,
     holds,
     memory,
+    page,
     points,
     reading,
     report,
@@ -64,16 +65,16 @@ def main(arguments: list[str] | None = None) -> int:
             connection.execute(scripts.LIMIT_TABLES.encode())
         measure(run, asked.only or list(PARTS))
         command = ["python", "-m", "bench", *(sys.argv[1:] if arguments is None else arguments)]
-        result = report.result_of(run, began=began, command=command)
+        result = report.result_of(run, began=began, command=command, parts=asked.only or ())
     file = report.write_json(result, asked.results)
     print(report.summary(judge(run.figures)))
     print(f"written: {file}")
     # A short or partial run must not pass for the table.
     if asked.page is not None or not (asked.quick or asked.only):
-        page = asked.page or report.PAGE
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(report.page_of(result), encoding="utf-8")
-        print(f"written: {page}")
+        file = asked.page or page.PAGE
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page.page_of([result]), encoding="utf-8")
+        print(f"written: {file}")
     return 0
 
 

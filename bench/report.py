@@ -1,5 +1,5 @@
 """
-The run on paper: a JSON file with everything, and a Markdown page with the targets and the figures.
+The run on paper: a JSON file with everything, and a line a target for the terminal.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -20,29 +20,18 @@ from bench.targets import Verdict, judge
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "benchmarks.md"
 SHORT_COMMIT = 10
-STORES_PROSE = (
-    "`stores.…`: MariaDB (a real server, every commit flushed) and SQLite (WAL, synchronous = FULL, one writer), one post a",
-    "transaction through `ledger.post`, beside a bare one-row INSERT of the same driver, committed with its statement; each",
-    "client is a process with one connection. `stores.….floor` is the least that a once-only post must write (its key, the",
-    "indexed history, the tail; one transaction, on MariaDB one packet) with nothing checked and nothing of the ledger's own",
-    "Python: no post reaches more than that. While a flush takes longer than the work, one client comes near the limit; with",
-    "8 and 32 clients MariaDB commits in groups, the processors are the limit, and a driver written in Python, which reads an",
-    "answer for each of a post's seven statements, keeps the ratio far below that of one client. What stands alone goes",
-    "through the batcher there (`stores.….batcher`). The naive line needs a slow flush to fall behind: its one row is locked",
-    "for a flush, and where that is quick it waits for little.",
-)
 
 
-def result_of(run: Run, *, began: datetime, command: list[str]) -> dict[str, Any]:
-    """Everything about a run, as plain JSON."""
+def result_of(run: Run, *, began: datetime, command: list[str], parts: Sequence[str] = ()) -> dict[str, Any]:
+    """Everything about a run, as plain JSON; *parts* where only some were measured."""
     verdicts = judge(run.figures)
     return {
         "began_at": began.isoformat(timespec="seconds"),
         "took_s": round((datetime.now(UTC) - began).total_seconds()),
         "commit": commit(),
         "command": command,
+        "parts": list(parts),
         "scale": run.scale.name,
         "seeds": [run.seed, run.next_seed() - 1],
         "machine": machine(),
@@ -99,80 +88,12 @@ def commit() -> str:
 
 
 def write_json(result: Mapping[str, Any], folder: Path) -> Path:
-    """Write the result as `<date>-<commit>.json` and return where."""
+    """Write the result as `<date>-<commit>.json`, with the parts in its name where there are only some; return where."""
     folder.mkdir(parents=True, exist_ok=True)
     day = result["began_at"][:10]
-    file = folder / f"{day}-{result['commit']}.json"
+    file = folder / "-".join([day, f"{result['commit']}{'.'.join(['', *result['parts']])}.json"])
     file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return file
-
-
-def page_of(result: Mapping[str, Any]) -> str:
-    """The Markdown page."""
-    machine = result["machine"]
-    lines = [
-        "# Benchmarks",
-        "",
-        "Written by `make bench`; don't edit it by hand. Figures are one machine's: read them as ratios within a line,",
-        "and measure again rather than quote them. The limit is a bare one-row INSERT into a bare heap by the wheel's own",
-        "pgbench with prepared statements, measured before and after each round; a ratio is the median of its rounds.",
-        "`F0`: the machine's own flush. `F1000`: every flush takes 1 ms more.",
-        "",
-        *STORES_PROSE,
-        "",
-        (
-            f"* {result['began_at']}, commit `{result['commit']}`, scale {result['scale']}, {result['took_s']} s, "
-            f"seeds {result['seeds'][0]} … {result['seeds'][1]}, `{' '.join(result['command'])}`"
-        ),
-        (
-            f"* {machine['processor']}, {machine['cores']} cores, {machine['memory_mib']} MiB, Linux {machine['kernel']}, "
-            f"Python {machine['python']}, load before {machine['load_before'][0]}"
-        ),
-        f"* PostgreSQL {result['settings'].get('server_version', '?')}: "
-        + ", ".join(
-            f"{name} = {result['settings'][name]}"
-            for name in ("synchronous_commit", "fsync", "wal_sync_method", "shared_buffers", "max_wal_size")
-            if name in result["settings"]
-        ),
-        f"* Slow flush: {result['slow_flush']}",
-        "",
-        "## Targets",
-        "",
-        "| what | wanted | measured | met |",
-        "|---|---|---|---|",
-        *map(_target_line, result["targets"]),
-        "",
-        "## Figures",
-        "",
-        "| figure | values |",
-        "|---|---|",
-        *(f"| `{name}` | {_values(values)} |" for name, values in result["figures"].items()),
-    ]
-    if result["not_measured"]:
-        lines += ["", "## Not measured", ""]
-        lines += [f"* {name}: {why}" for name, why in result["not_measured"].items()]
-    return "\n".join(lines) + "\n"
-
-
-def _target_line(target: Mapping[str, Any]) -> str:
-    bound = "≤" if target["at_most"] else "≥"
-    measured = "not measured" if target["measured"] is None else _number(target["measured"])
-    met = {True: "yes", False: "**no**", None: "–"}[target["met"]]
-    return f"| {target['what']} | {bound} {_number(target['wanted'])} | {measured} | {met} |"
-
-
-def _values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(_shown(one) for one in value) + "]"
-    return _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def summary(verdicts: Iterable[Verdict]) -> str:
@@ -180,6 +101,11 @@ def summary(verdicts: Iterable[Verdict]) -> str:
     said = {True: "met", False: "NOT MET", None: "not measured"}
     return "\n".join(
         f"{said[verdict.met]:>12}  {verdict.target.what}: wanted {'≤' if verdict.target.at_most else '≥'} "
-        f"{_number(verdict.target.wanted)}, measured {'–' if verdict.measured is None else _number(verdict.measured)}"
+        f"{number(verdict.target.wanted)}, measured {'–' if verdict.measured is None else number(verdict.measured)}"
         for verdict in verdicts
     )
+
+
+def number(value: float) -> str:
+    """A figure as a person reads it: three digits, or whole and grouped."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from bench import pgbench, report, scripts, targets
+from bench import page, pgbench, report, scripts, targets
 from bench.figures import Run
 from bench.loads import Load, alternate, percentile
 from bench.scale import FULL, NORMAL, QUICK, Scale
@@ -110,11 +111,33 @@ def test_the_json_has_all_that_a_figure_needs() -> None:
 
 def test_the_page_says_what_was_not_met_and_not_measured() -> None:
     """A missed target is marked, a missing figure is not passed over."""
-    page = report.page_of(report.result_of(_run(), began=datetime(2026, 1, 1, tzinfo=UTC), command=["bench"]))
-    assert "| hot post by SQL, 8 clients, of the limit | ≥ 0.55 | 0.625 | yes |" in page
-    assert "| hot post by SQL, 8 clients, p99 over the limit's | ≤ 3 | 3.5 | **no** |" in page
-    assert "| hot post by SQL, 32 clients, of the limit | ≥ 0.55 | not measured | – |" in page
-    assert "the 1 ms slower flush: no compiler" in page
+    written = page.page_of([report.result_of(_run(), began=datetime(2026, 1, 1, tzinfo=UTC), command=["bench"])])
+    assert "| hot post by SQL, 8 clients, of the limit | ≥ 0.55 | 0.625 | yes | 1 |" in written
+    assert "| hot post by SQL, 8 clients, p99 over the limit's | ≤ 3 | 3.5 | **no** | 1 |" in written
+    assert "| hot post by SQL, 32 clients, of the limit | ≥ 0.55 | not measured | – | – |" in written
+    assert "the 1 ms slower flush: no compiler" in written
+
+
+def test_a_later_run_replaces_what_it_measured_again() -> None:
+    """A page of two runs takes each figure and its verdict from the last run that has it, and says from which."""
+    whole = _run()
+    whole.figures = {**whole.figures, "holds.place.8.F0": {"per_s": 6_000.0}}
+    older = report.result_of(whole, began=datetime(2026, 1, 1, tzinfo=UTC), command=["bench"])
+    partial = _run()
+    partial.figures = {"sql.hot.8.F0": {"ratio": 0.5, "p99_ratio": 2.0}}
+    newer = report.result_of(partial, began=datetime(2026, 1, 2, tzinfo=UTC), command=["bench"], parts=["sql"])
+    written = page.page_of([older, newer])
+    assert "| hot post by SQL, 8 clients, of the limit | ≥ 0.55 | 0.5 | **no** | 2 |" in written
+    assert "| `holds.place.8.F0` | per_s 6,000 | 1 |" in written
+
+
+def test_parts_get_a_file_of_their_own(tmp_path: Path) -> None:
+    """The results of two partial runs of one commit don't overwrite each other."""
+    results = [
+        report.result_of(_run(), began=datetime(2026, 1, 1, tzinfo=UTC), command=["bench"], parts=parts)
+        for parts in ([], ["stores"], ["holds", "points"])
+    ]
+    assert len({report.write_json(result, tmp_path) for result in results}) == len(results)
 
 
 @pytest.mark.parametrize("scale", [QUICK, NORMAL, FULL], ids=lambda scale: scale.name)
