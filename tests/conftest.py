@@ -25,7 +25,8 @@ from lastro.testing.temporary import THROW_AWAY_SETTINGS
 from tests.support.firebird import firebird_server
 from tests.support.mariadb import mariadb_server
 
-URL_VARIABLE = "LASTRO_DATABASE_URL"
+# Not LASTRO_DATABASE_URL: whoever has an application's database in the shell must not test on it.
+URL_VARIABLE = "LASTRO_TEST_DATABASE_URL"
 MARIADB_URL_VARIABLE = "LASTRO_TEST_MARIADB_URL"
 REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"

@@ -262,6 +262,16 @@ def test_a_refund_of_expired_points_expires_at_the_next_tick(club: Club) -> None
     assert (club.posted("ana"), club.posted("points:expired")) == (0, 10)
 
 
+@pytest.mark.parametrize("reward", ["world", "points:issued", "points:anything"])
+def test_a_reward_is_none_of_the_ledgers_own_accounts(club: Club, reward: str) -> None:
+    """What is paid into the world or back to the issuer would be no spend; the refusal says which names are taken."""
+    club.earn("ana", 10)
+    with pytest.raises(InvalidInput, match=r"reward '.*' is one of the ledger's own names") as refused:
+        club.points.spend(key="s", member="ana", reward=reward, amount=1, currency=CURRENCY)
+    assert refused.value.argument == "reward"
+    assert club.posted("ana") == 10
+
+
 def test_only_a_spend_is_refunded(club: Club) -> None:
     """Neither an earning nor a gift nor a key that names nothing; the refusal says which."""
     club.earn("ana", 10)

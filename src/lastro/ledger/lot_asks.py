@@ -8,7 +8,7 @@ from typing import Any
 
 from lastro.errors import InvalidInput
 from lastro.ledger.asking import Ask, Asks, limit_within
-from lastro.model.account import account_name, currency_code
+from lastro.model.account import currency_code
 from lastro.model.text import shown
 from lastro.model.transfer import Intent, Posted, intent, transfer_amount, transfer_key
 from lastro.plans.course import Course
@@ -32,7 +32,8 @@ class LotAsks:
 
     def spend(self, *, member: object, reward: object, policy: object, **wanted: Any) -> Ask[Posted]:
         """Ask to spend a member's points on a reward."""
-        checked = _movement(spending.SPEND, member_name(member), account_name(reward, argument="reward"), wanted)
+        # A reward is an account of the caller's own too: what is paid back to the ledger's own would never have been spent.
+        checked = _movement(spending.SPEND, member_name(member), member_name(reward, argument="reward"), wanted)
         checked_policy, terms = policy_word(policy), self._asks.terms()
         return Ask(lambda: spending.spend(checked, terms, policy=checked_policy), Effect.KEYED)
 

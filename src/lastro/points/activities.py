@@ -139,7 +139,8 @@ def activity_key(key: object) -> str:
 
 def member_name(name: object, *, argument: str = "member") -> str:
     """
-    Return *name* if a member may be called so: what an account may be called, but for the ledger's own names.
+    Return *name* if a member, or a reward, may be called so: what an account may be called, but for the ledger's own
+    names.
     """
     checked = account_name(name, argument=argument)
     if checked == WORLD or checked.startswith(RESERVED):

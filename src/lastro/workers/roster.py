@@ -44,23 +44,38 @@ def workers_for(
     Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for), each on
     connections of its own.
 
-    Raises InvalidInput for a word that names no work.
+    Raises InvalidInput for a word that names no work, or work that the store refuses.
     """
     asked = list(dict.fromkeys(work))
     unknown = [word for word in asked if word not in _ROSTER]
     if unknown:
         raise InvalidInput(f"there is no work called {unknown[0]!r}; there is: {', '.join(WORK)}", argument="work")
-    workers = []
-    for word in asked or WORK:
-        for post in _ROSTER[word]:
-            ledger = open_ledger()
-            if not asked and _has_nothing_to_do(post, ledger):
-                ledger.close()
-            else:
-                workers.append(post.worker(ledger, stopping))
+    workers: list[Worker] = []
+    try:
+        for word in asked or WORK:
+            hired, refused = _hired(word, open_ledger, stopping)
+            if asked and not hired:
+                raise InvalidInput(f"this database has no use for {word!r}: {refused}", argument="work")
+            workers += hired
+    except BaseException:
+        for worker in workers:
+            worker.close()
+        raise
     return workers
 
 
-def _has_nothing_to_do(post: _Post, ledger: Ledger) -> bool:
-    dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
-    return bool(catalogue(dialect)[post.step].refused)
+def _hired(
+    word: str, open_ledger: Callable[[], Ledger], stopping: Callable[[], bool]
+) -> tuple[list[Worker], str | None]:
+    """The workers of one word that the store has a use for, and why it has none for another."""
+    workers: list[Worker] = []
+    refused = None
+    for post in _ROSTER[word]:
+        ledger = open_ledger()
+        dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
+        if why := catalogue(dialect)[post.step].refused:
+            refused = why
+            ledger.close()
+        else:
+            workers.append(post.worker(ledger, stopping))
+    return workers, refused
