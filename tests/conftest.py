@@ -23,6 +23,7 @@ from lastro.embedded import EmbeddedServer
 from lastro.testing import temporary_ledger
 from lastro.testing.temporary import THROW_AWAY_SETTINGS
 from tests.support.firebird import firebird_server
+from tests.support.folders import throw_away_in_memory
 from tests.support.mariadb import mariadb_server
 
 # Not LASTRO_DATABASE_URL: whoever has an application's database in the shell must not test on it.
@@ -32,6 +33,8 @@ REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 # Two workers, each with pools, threads and processes of its tests.
 TEST_SETTINGS = THROW_AWAY_SETTINGS | {"max_connections": "300"}
+
+throw_away_in_memory()
 
 
 @pytest.fixture(scope="session")
