@@ -18,6 +18,7 @@ from lastro.errors import (
     HoldClosed,
     InsufficientFunds,
     InvalidInput,
+    KindConflict,
     KindNotAllowed,
     LastroError,
     LockTimeout,
@@ -36,6 +37,7 @@ from lastro.errors import (
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
+from lastro.model.kind import PREPAID, Kind
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
 
@@ -62,6 +64,8 @@ __all__ = [
     "InsufficientFunds",
     "InvalidInput",
     "Keeping",
+    "Kind",
+    "KindConflict",
     "KindNotAllowed",
     "LastroError",
     "Ledger",
@@ -69,6 +73,7 @@ __all__ = [
     "Money",
     "NotInTransaction",
     "OutcomeUnknown",
+    "PREPAID",
     "Posted",
     "Refusal",
     "SchemaOutdated",

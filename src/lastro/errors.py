@@ -19,6 +19,7 @@ __all__ = [
     "HoldClosed",
     "InsufficientFunds",
     "InvalidInput",
+    "KindConflict",
     "KindNotAllowed",
     "LastroError",
     "LockTimeout",
@@ -144,9 +145,15 @@ class CurrencyMismatch(Refusal):
 
 
 class KindNotAllowed(Refusal):
-    """The kind of transfer may not stand between these accounts. Details: `kind`."""
+    """The kind of transfer may not stand between these accounts, or not undo that kind. Details: `kind`."""
 
     code = "kind_not_allowed"
+
+
+class KindConflict(Refusal):
+    """The kind is registered on other terms, and transfers stand under it. Details: `kind`, `fields`."""
+
+    code = "kind_conflict"
 
 
 class CapExceeded(Refusal):

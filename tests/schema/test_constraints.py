@@ -22,6 +22,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "tail": {"account_id": 1, "transfer_id": 900, "amount": 5},
     "reversal": {"original_id": 1, "already": 0, "amount": 5, "original_amount": 5, "transfer_id": 900},
     "counter": {"name": "c", "slice": 0, "value": 1},
+    "kind": {"name": "k", "debit": "*", "credit": "world", "either_way": False, "registered_at": "2026-01-01Z"},
     "migration": {"number": 99, "name": "n", "serves_from": 1, "checksum": "c", "applied_at": "2026-01-01Z"},
 }  # fmt: skip
 
@@ -61,6 +62,8 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("reversal", "reversal_within_original"): [{"amount": 6}, {"already": 1}],
     ("counter", "counter_slice_once"): [{"value": 2}],
     ("counter", "counter_name_length"): [{"name": ""}, {"name": "n" * 256}],
+    ("kind", "kind_once"): [{"debit": "other"}],
+    ("kind", "kind_names_something"): [{"name": ""}, {"debit": ""}, {"credit": ""}, {"undone_by": ""}],
     ("migration", "migration_pkey"): [{"name": "other"}],
 }  # fmt: skip
 
@@ -68,6 +71,7 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
 LENGTHS = {
     "transfer": {"key": 400, "kind": 16, "cause": 255, "reverses": 400, "source": 255, "actor": 255},
     "transfer_key": {"key": 400},
+    "kind": {"name": 16, "debit": 340, "credit": 340, "undone_by": 16},
 }
 
 APPEND_ONLY = ("transfer", "transfer_key", "reversal")
@@ -145,7 +149,7 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         [list(ROWS)],
     ).fetchall()
     assert [name for (name,) in nullable] == [
-        "account.closed_at", "account.metadata", "base.floor", "transfer.actor", "transfer.cause",
+        "account.closed_at", "account.metadata", "base.floor", "kind.undone_by", "transfer.actor", "transfer.cause",
         "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
         "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip

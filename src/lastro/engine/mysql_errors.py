@@ -8,6 +8,7 @@ from lastro.errors import (
     AmountOutOfRange,
     ConnectionLost,
     InvalidInput,
+    KindNotAllowed,
     LastroError,
     LockTimeout,
     NotInTransaction,
@@ -20,6 +21,8 @@ from lastro.errors import (
 
 DRIVERS = ("pymysql", "asyncmy", "aiomysql", "MySQLdb")
 UNKNOWN_DATABASE = 1049
+# What the ledger's own triggers raise.
+KIND_REFUSED = 31401
 # Nobody answered, or the connection broke: 2013 and its kin say nothing about a COMMIT that was under way.
 _BROKEN = frozenset(
     {0, 1053, 1077, 1079, 1080, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2005, 2006, 2013, 2055, 4031}
@@ -66,6 +69,7 @@ _BY_NUMBER: dict[int, tuple[type[LastroError], str]] = {
     3819: _NO_ROW,
     1048: _NO_ROW,
     1644: (Refusal, "history is append-only"),
+    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
     1290: _NO_WRITES,
     1792: _NO_WRITES,
     1836: _NO_WRITES,

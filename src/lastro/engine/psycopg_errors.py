@@ -13,6 +13,7 @@ from lastro.errors import (
     AmountOutOfRange,
     ConnectionLost,
     InvalidInput,
+    KindNotAllowed,
     LastroError,
     LockTimeout,
     NotInTransaction,
@@ -23,6 +24,9 @@ from lastro.errors import (
     ServerUnavailable,
     UnreadableRow,
 )
+
+# What the ledger's own triggers raise.
+KIND_REFUSED = "23L01"
 
 _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "40001": (SerializationLost, "a concurrent transaction got in between: retry the whole transaction"),
@@ -42,6 +46,7 @@ _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "22021": (InvalidInput, "the text can't be stored in this database's encoding"),
     "22P05": (InvalidInput, "the text can't be stored in this database's encoding"),
     "23001": (Refusal, "history is append-only"),
+    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
     "23514": (InvalidInput, "the database refused a row that breaks a rule of the ledger"),
 }
 _BY_CLASS: dict[str, tuple[type[LastroError], str]] = {

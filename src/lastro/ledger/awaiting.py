@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
-from lastro.ledger.running_async import AsyncRuns, AsyncWalks
+from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -26,7 +26,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class AsyncHeldLedger(AsyncRuns):
+class AsyncHeldLedger(AsyncPostsByKind):
     """
     The operations that work inside one transaction. `AsyncLedger.within()` returns one for the caller's transaction.
 
@@ -135,7 +135,7 @@ class AsyncHeldLedger(AsyncRuns):
         new_key: str,
         *,
         amount: int | None = None,
-        kind: str = "reversal",
+        kind: str | None = None,
         cause: str | None = None,
         source: str | None = None,
         actor: str | None = None,
@@ -145,9 +145,10 @@ class AsyncHeldLedger(AsyncRuns):
         """
         Undo the transfer named `key` by a new one named `new_key`: all that is left of it, or `amount` minor units.
 
-        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out.
+        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out, and
+        `kind` the one that undoes the original's: "reversal", unless its kind was registered with another.
         Locks both base rows. Raises UnknownTransfer, AlreadyReversed (with what is `left`), TransferConflict,
-        AccountClosed.
+        AccountClosed, KindNotAllowed.
         """
         return await self._run(
             self._operations.reverse(
@@ -198,7 +199,7 @@ class AsyncHeldLedger(AsyncRuns):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncWalks):
+class AsyncLedger(AsyncHeldLedger, AsyncRegistersKinds):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

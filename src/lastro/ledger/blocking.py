@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
-from lastro.ledger.running import Runs, Walks
+from lastro.ledger.kinds import PostsByKind, RegistersKinds
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -26,7 +26,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class HeldLedger(Runs):
+class HeldLedger(PostsByKind):
     """
     The operations that work inside one transaction. `Ledger.within()` returns one for the caller's transaction.
 
@@ -133,7 +133,7 @@ class HeldLedger(Runs):
         new_key: str,
         *,
         amount: int | None = None,
-        kind: str = "reversal",
+        kind: str | None = None,
         cause: str | None = None,
         source: str | None = None,
         actor: str | None = None,
@@ -143,9 +143,10 @@ class HeldLedger(Runs):
         """
         Undo the transfer named `key` by a new one named `new_key`: all that is left of it, or `amount` minor units.
 
-        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out.
+        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out, and
+        `kind` the one that undoes the original's: "reversal", unless its kind was registered with another.
         Locks both base rows. Raises UnknownTransfer, AlreadyReversed (with what is `left`), TransferConflict,
-        AccountClosed.
+        AccountClosed, KindNotAllowed.
         """
         return self._run(
             self._operations.reverse(
@@ -194,7 +195,7 @@ class HeldLedger(Runs):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, Walks):
+class Ledger(HeldLedger, RegistersKinds):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 KEY_CHARACTERS_MAX = 400
 ACCOUNT_CHARACTERS_MAX = 340
 KIND_CHARACTERS_MAX = 16
+# Each is named in the trigger's condition, which a posting is compared with.
+KINDS_MAX = 100
 CURRENCY_CHARACTERS_MAX = 32
 CAUSE_CHARACTERS_MAX = 255
 SOURCE_CHARACTERS_MAX = 255

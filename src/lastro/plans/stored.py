@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from lastro.errors import UnreadableRow
 from lastro.model.account import KEEPINGS, Account, Balance, Facts, Keeping, State
+from lastro.model.kind import Kind
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Entry, Side, Transfer
 from lastro.plans.plan import Row
@@ -105,6 +106,19 @@ def read_balance(row: Row) -> Balance:
     return Balance(_text(row, "account"), _text(row, "currency"), posted, held, posted - held)
 
 
+def read_kind(row: Row) -> Kind:
+    """
+    Return a registered kind.
+    """
+    return Kind(
+        name=_text(row, "name"),
+        debit=_text(row, "debit"),
+        credit=_text(row, "credit"),
+        either_way=_truth(row, "either_way"),
+        undone_by=_optional_text(row, "undone_by"),
+    )
+
+
 def whole(row: Row, column: str) -> int:
     """
     Return a sum as an int: databases add integers up to decimals, which must be whole.
@@ -149,6 +163,13 @@ def _word(row: Row, column: str, words: tuple[str, ...]) -> str:
     if value not in words:
         raise _unreadable(row, column, f"one of {', '.join(words)}")
     return cast(str, value)
+
+
+def _truth(row: Row, column: str) -> bool:
+    value = row[column]
+    if value not in (0, 1):
+        raise _unreadable(row, column, "true or false")
+    return bool(value)
 
 
 def _moment(row: Row, column: str) -> datetime:

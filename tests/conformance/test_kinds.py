@@ -1,0 +1,291 @@
+"""Kinds: between which accounts each may stand, how it is undone, and who is held to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pymysql
+import pytest
+
+import lastro
+from lastro import PREPAID, Kind, KindConflict, KindNotAllowed, Ledger
+from tests.conformance.adapters import Caller
+from tests.conformance.conftest import Raw
+
+pytestmark = pytest.mark.usefixtures("balanced")
+
+LOWER, RAISE = ("debit", "refund", "reversal"), ("credit", "bonus", "free_grant")
+CLIENT = "customer:42"
+MANY = 60
+PAYOUT = Kind("payout", debit="seller:*", credit="bank")
+DATABASE_SAYS_NO = (psycopg.IntegrityError, pymysql.MySQLError, __import__("sqlite3").IntegrityError)
+
+
+@pytest.fixture
+def prepaid(book: Ledger) -> Ledger:
+    """A ledger of the article's kinds, with a client who has 1,000."""
+    book.open_account(CLIENT, "USD")
+    assert sorted(book.register_kinds(PREPAID)) == sorted(kind.name for kind in PREPAID)
+    book.credit(CLIENT, "USD", amount=1_000, key="payment:1")
+    return book
+
+
+def plant(raw: Raw, *, kind: str, debit: str, credit: str, key: str = "planted") -> None:
+    """Write a transfer past the library."""
+    ids = dict(raw("SELECT name, id FROM {s}.account WHERE currency = 'USD'"))
+    moment = 1_700_000_000_000_000 if raw.store == "sqlite" else "2026-01-01 00:00:00"
+    raw(
+        "INSERT INTO {s}.transfer (id, debit_id, credit_id, amount, occurred_at, recorded_at, key, kind) "
+        "VALUES (%s, %s, %s, 5, %s, %s, %s, %s)".replace("key,", "`key`," if raw.store == "mariadb" else "key,"),
+        900, ids.get(debit, -1), ids.get(credit, -2), moment, moment, key, kind,
+    )  # fmt: skip
+
+
+@pytest.mark.req("2.2")
+@pytest.mark.parametrize("kind", LOWER)
+def test_what_lowers_a_balance_only_lowers_it(prepaid: Ledger, kind: str) -> None:
+    """debit, refund and reversal take from the client; with the sides changed they are refused and nothing is written."""
+    assert prepaid.debit(CLIENT, "USD", amount=30, key="a", kind=kind).transfer.credit == "world"
+    assert prepaid.balance(CLIENT, "USD").posted == 970
+    with pytest.raises(KindNotAllowed, match="not from 'world' to 'customer:42'") as caught:
+        prepaid.credit(CLIENT, "USD", amount=30, key="b", kind=kind)
+    assert (caught.value.kind, caught.value.code) == (kind, "kind_not_allowed")
+    assert prepaid.transfer("b") is None
+    assert prepaid.balance(CLIENT, "USD").posted == 970
+
+
+@pytest.mark.req("2.2")
+@pytest.mark.parametrize("kind", RAISE)
+def test_what_raises_a_balance_only_raises_it(prepaid: Ledger, kind: str) -> None:
+    """credit, bonus and free_grant give to the client; with the sides changed they are refused."""
+    assert prepaid.credit(CLIENT, "USD", amount=30, key="a", kind=kind).transfer.debit == "world"
+    assert prepaid.balance(CLIENT, "USD").posted == 1_030
+    with pytest.raises(KindNotAllowed):
+        prepaid.debit(CLIENT, "USD", amount=30, key="b", kind=kind)
+    assert prepaid.transfer("b") is None
+
+
+@pytest.mark.req("2.2")
+def test_an_adjustment_alone_goes_either_way(prepaid: Ledger) -> None:
+    """An adjustment raises or lowers, always against the world; two clients it may not stand between."""
+    prepaid.credit(CLIENT, "USD", amount=7, key="up", kind="adjustment")
+    prepaid.debit(CLIENT, "USD", amount=9, key="down", kind="adjustment")
+    assert prepaid.balance(CLIENT, "USD").posted == 998
+    prepaid.open_account("customer:43", "USD")
+    with pytest.raises(KindNotAllowed, match="or back"):
+        prepaid.post(key="x", kind="adjustment", debit=CLIENT, credit="customer:43", amount=1, currency="USD")
+
+
+@pytest.mark.req("2.2")
+def test_the_amount_is_always_positive(prepaid: Ledger) -> None:
+    """The kind gives the direction: there is no debit of minus five."""
+    for amount in (-5, 0):
+        with pytest.raises(lastro.AmountOutOfRange):
+            prepaid.debit(CLIENT, "USD", amount=amount, key="k")
+
+
+@pytest.mark.req("2.3")
+@pytest.mark.req("2.2")
+@pytest.mark.parametrize("kind", [*LOWER, *RAISE, "adjustment"])
+def test_the_database_refuses_a_row_on_the_wrong_side(prepaid: Ledger, raw: Raw, kind: str) -> None:
+    """Whoever writes past the library: a row of a kind between accounts that it doesn't allow isn't stored."""
+    prepaid.open_account("customer:43", "USD")
+    wrong = ("world", CLIENT) if kind in LOWER else (CLIENT, "world")
+    if kind == "adjustment":
+        wrong = ("customer:43", CLIENT)
+    with pytest.raises(DATABASE_SAYS_NO):
+        plant(raw, kind=kind, debit=wrong[0], credit=wrong[1])
+    with pytest.raises(DATABASE_SAYS_NO):
+        plant(raw, kind=kind, debit="nobody", credit="nowhere")
+    assert raw.one("SELECT count(*) FROM {s}.transfer") == 1
+
+
+@pytest.mark.req("2.2")
+@pytest.mark.parametrize("count", [2, MANY])
+def test_batches_are_held_to_their_kinds(prepaid: Ledger, count: int) -> None:
+    """Of a few as of many: one of a wrong kind refuses the batch, or with partial=True is refused alone."""
+    wanted: list[dict[str, Any]] = [
+        {"key": f"k{n}", "kind": "debit", "debit": CLIENT, "credit": "world", "amount": 1, "currency": "USD"}
+        for n in range(count)
+    ]
+    wanted[1] |= {"kind": "bonus"}
+    with pytest.raises(KindNotAllowed) as caught:
+        prepaid.post_many(wanted)
+    assert caught.value.index == 1
+    outcomes = prepaid.post_many(wanted, partial=True)
+    assert isinstance(outcomes[1], KindNotAllowed)
+    assert sum(isinstance(outcome, lastro.Posted) for outcome in outcomes) == count - 1
+    assert prepaid.balance(CLIENT, "USD").posted == 1_000 - (count - 1)
+    assert [p.replayed for p in prepaid.post_many(wanted[2:] or wanted[:1])] == [True] * max(count - 2, 1)
+
+
+@pytest.mark.parametrize("keeping", ["direct", "hot", "summed"])
+def test_kinds_hold_however_an_account_is_kept(prepaid: Ledger, raw: Raw, keeping: Any) -> None:
+    """On hot and summed accounts too, and consolidation goes on beside it."""
+    prepaid.open_account("platform", "USD", keeping=keeping)
+    prepaid.credit("platform", "USD", amount=50, key="a", kind="bonus")
+    with pytest.raises(KindNotAllowed):
+        prepaid.debit("platform", "USD", amount=5, key="b", kind="bonus")
+    with pytest.raises(DATABASE_SAYS_NO):
+        plant(raw, kind="bonus", debit="platform", credit="world")
+    prepaid.consolidate()
+    assert prepaid.balance("platform", "USD").posted == 50
+
+
+def test_patterns_name_accounts(book: Ledger, raw: Raw) -> None:
+    """A name covers itself, a beginning with * what begins so, byte by byte; what isn't registered goes anywhere."""
+    for name in ("seller:1", "Seller:1", "seller", "bank", "bank 2", "söller:*x"):
+        book.open_account(name, "USD", floor=None)
+    book.register_kinds([PAYOUT, Kind("odd", debit="söller:*x"[:-2] + "*", credit="*")])
+    pay = {"kind": "payout", "amount": 1, "currency": "USD"}
+    book.post(key="1", debit="seller:1", credit="bank", **pay)
+    book.post(key="2", debit="söller:*x", credit="bank", kind="odd", amount=1, currency="USD")
+    book.post(key="3", debit="bank", credit="seller:1", kind="free", amount=1, currency="USD")
+    for number, (debit, credit) in enumerate(
+        [("Seller:1", "bank"), ("seller", "bank"), ("seller:1", "bank 2"), ("bank", "seller:1")]
+    ):
+        with pytest.raises(KindNotAllowed):
+            book.post(key=f"x{number}", debit=debit, credit=credit, **pay)
+        with pytest.raises(DATABASE_SAYS_NO):
+            plant(raw, kind="payout", debit=debit, credit=credit)
+    assert raw.one("SELECT count(*) FROM {s}.transfer") == 3
+
+
+def test_kinds_are_registered_once(prepaid: Ledger) -> None:
+    """Again on equal terms is harmless; other terms are a conflict once a transfer stands under the kind, not before."""
+    assert prepaid.register_kinds(PREPAID) == []
+    assert sorted(prepaid.kinds()) == sorted(PREPAID)
+    with pytest.raises(KindConflict, match="'credit' is registered on other terms") as caught:
+        prepaid.register_kinds([Kind("new"), Kind("credit", debit="bank*", undone_by="reversal")])
+    assert caught.value.fields == {"debit": ("world", "bank*")}
+    assert sorted(prepaid.kinds()) == sorted(PREPAID), "all or nothing"
+    assert prepaid.register_kinds([Kind("bonus", debit=CLIENT, credit="world")]) == ["bonus"]
+    prepaid.debit(CLIENT, "USD", amount=1, key="b", kind="bonus")
+    with pytest.raises(KindNotAllowed):
+        prepaid.credit(CLIENT, "USD", amount=1, key="c", kind="bonus")
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        None,
+        "debit",
+        Kind("debit"),
+        ["debit"],
+        [Kind("")],
+        [Kind("k" * 17)],
+        [Kind("k", debit="")],
+        [Kind("k", debit="a*b")],
+        [Kind("k", debit="**")],
+        [Kind("k", credit="n" * 341)],
+        [Kind("k", either_way=1)],  # type: ignore[arg-type]
+        [Kind("k", undone_by="")],
+        [Kind("k"), Kind("k", debit="world")],
+        [Kind(f"k{number}") for number in range(101)],
+    ],
+)
+def test_what_is_no_kind_is_refused(book: Ledger, kinds: Any) -> None:
+    """Names, patterns and numbers out of their limits are refused before any SQL."""
+    with pytest.raises(lastro.InvalidInput):
+        book.register_kinds(kinds)
+    assert book.kinds() == []
+
+
+def test_a_retry_from_before_is_replayed(book: Ledger) -> None:
+    """What was posted before its kind was registered is replayed, alone, in a batch and as a reversal."""
+    book.open_account(CLIENT, "USD", floor=None)
+    old = {"key": "k", "kind": "credit", "debit": CLIENT, "credit": "world", "amount": 5, "currency": "USD"}
+    book.post(**old)
+    undone = book.reverse("k", "undo")
+    book.register_kinds(PREPAID)
+    assert book.post(**old).replayed
+    assert [posted.replayed for posted in book.post_many([old, old])] == [True, True]
+    assert book.reverse("k", "undo") == lastro.Posted(undone.transfer, replayed=True)
+
+
+def test_another_process_is_held_to_it(prepaid: Ledger, reopen: Callable[..., Ledger]) -> None:
+    """A process that knows the kinds from before meets the database's no, and knows better from then on."""
+    late = reopen()
+    late.open_account("till", "USD", floor=None)
+    late.post(key="a", kind="late", debit="till", credit="world", amount=1, currency="USD")
+    prepaid.register_kinds([Kind("once", debit="world"), Kind("late2", credit=CLIENT)])
+    with pytest.raises(KindNotAllowed):
+        late.post(key="b", kind="once", debit="till", credit="world", amount=1, currency="USD")
+    assert late.transfer("b") is None
+    assert late.balance("till", "USD").posted == -1
+    with pytest.raises(KindNotAllowed):
+        late.post_many(
+            [
+                {"key": f"m{n}", "kind": "late2", "debit": "till", "credit": "world", "amount": 1, "currency": "USD"}
+                for n in range(MANY)
+            ]
+        )
+    assert late.balance("till", "USD").posted == -1
+
+
+@pytest.mark.parametrize(("kind", "undone_by"), [(kind.name, kind.undone_by) for kind in PREPAID])
+def test_each_kind_is_undone_by_its_own(prepaid: Ledger, kind: str, undone_by: str) -> None:
+    """What raised a balance is undone by a reversal, what lowered one by a credit; another kind is refused."""
+    post = prepaid.credit if kind in RAISE else prepaid.debit
+    post(CLIENT, "USD", amount=30, key="k", kind=kind)
+    with pytest.raises(KindNotAllowed, match=f"undone by one of kind '{undone_by}'"):
+        prepaid.reverse("k", "wrong", kind="refund")
+    part = prepaid.reverse("k", "part", amount=10).transfer
+    assert (part.kind, part.reverses) == (undone_by, "k")
+    assert prepaid.reverse("k", "part", amount=10).replayed
+    assert prepaid.reverse("k", "rest", kind=undone_by).transfer.amount == 20
+    assert prepaid.balance(CLIENT, "USD").posted == 1_000
+
+
+def test_a_reversal_is_held_to_its_own_kind(book: Ledger) -> None:
+    """Of a kind that any may undo: the reversing kind must still fit the sides."""
+    book.open_account(CLIENT, "USD", floor=None)
+    book.register_kinds([*PREPAID, Kind("fee", credit="world")])
+    book.debit(CLIENT, "USD", amount=5, key="k", kind="fee")
+    with pytest.raises(KindNotAllowed, match="'reversal' goes from '\\*' to 'world'"):
+        book.reverse("k", "undo")
+    assert book.reverse("k", "undo", kind="credit").transfer.kind == "credit"
+
+
+@pytest.mark.req("2.6")
+def test_a_refusal_leaves_the_callers_transaction_alone(caller: Caller, callers_book: Ledger, ledger: Ledger) -> None:
+    """Within a caller's transaction a kind on the wrong side is refused, and the caller's own work commits."""
+    ledger.open_account(CLIENT, "USD")
+    ledger.register_kinds(PREPAID)
+    held = callers_book.within(caller.handle)
+    caller.order(1)
+    assert held.credit(CLIENT, "USD", amount=10, key="k", kind="free_grant", source="grant:user:42").replayed is False
+    with pytest.raises(KindNotAllowed):
+        held.debit(CLIENT, "USD", amount=5, key="l", kind="free_grant")
+    assert len(held.kinds()) == len(PREPAID)
+    assert held.debit(CLIENT, "USD", amount=5, key="m").transfer.debit_after == 5
+    caller.commit()
+    assert ledger.balance(CLIENT, "USD").posted == 5
+    assert caller.execute("SELECT count(*) FROM {s}.orders")[0][0] == 1
+
+
+@pytest.mark.req("2.8")
+def test_an_entry_says_where_it_came_from_and_who_did_it(prepaid: Ledger) -> None:
+    """Source and actor of each single-entry posting stand on its entry, beside its kind, key and balances."""
+    prepaid.credit(CLIENT, "USD", amount=5, key="payment:2", source="payment:2", actor="webhook", cause="top-up")
+    prepaid.debit(CLIENT, "USD", amount=3, key="job:1:period:1", source="job:1", actor="charger")
+    first, second = prepaid.entries(CLIENT, "USD")[-2:]
+    assert (first.kind, first.source, first.actor, first.cause) == ("credit", "payment:2", "webhook", "top-up")
+    assert (second.kind, second.source, second.actor, second.balance_before, second.balance_after) == (
+        "debit", "job:1", "charger", 1_005, 1_002,
+    )  # fmt: skip
+
+
+@pytest.mark.req("2.4")
+@pytest.mark.req("2.5")
+def test_a_key_names_one_operation(prepaid: Ledger) -> None:
+    """A webhook that comes twice is applied once, and gets the first entry with its balances again."""
+    first = prepaid.credit(CLIENT, "USD", amount=5, key="payment:2", kind="credit")
+    again = prepaid.credit(CLIENT, "USD", amount=5, key="payment:2", kind="credit", actor="another worker")
+    assert (first.transfer.credit_before, first.transfer.credit_after) == (1_000, 1_005)
+    assert again == lastro.Posted(first.transfer, replayed=True)
+    with pytest.raises(lastro.TransferConflict) as caught:
+        prepaid.credit(CLIENT, "USD", amount=5, key="payment:2", kind="bonus")
+    assert list(caught.value.fields) == ["kind"]
