@@ -24,6 +24,8 @@ from lastro.errors import (
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
+    PeriodConflict,
     Refusal,
     SchemaOutdated,
     SerializationLost,
@@ -37,6 +39,7 @@ from lastro.errors import (
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
+from lastro.model.closing import PeriodClosing
 from lastro.model.kind import PREPAID, Kind
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
@@ -74,6 +77,9 @@ __all__ = [
     "NotInTransaction",
     "OutcomeUnknown",
     "PREPAID",
+    "PeriodClosed",
+    "PeriodClosing",
+    "PeriodConflict",
     "Posted",
     "Refusal",
     "SchemaOutdated",

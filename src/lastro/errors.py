@@ -25,6 +25,8 @@ __all__ = [
     "LockTimeout",
     "NotInTransaction",
     "OutcomeUnknown",
+    "PeriodClosed",
+    "PeriodConflict",
     "Refusal",
     "SchemaOutdated",
     "SerializationLost",
@@ -160,6 +162,18 @@ class CapExceeded(Refusal):
     """A cap leaves no room for what was asked. Details: `cap`, `used`, `asked`."""
 
     code = "cap_exceeded"
+
+
+class PeriodClosed(Refusal):
+    """The books are closed for the moment at which the transfer occurred. Details: `occurred_at`, `closed_until`."""
+
+    code = "period_closed"
+
+
+class PeriodConflict(Refusal):
+    """The key already names another reopening of the books. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "period_conflict"
 
 
 class UnknownTransfer(Refusal):

@@ -21,6 +21,7 @@ SETTINGS = {"callers_lock_timeout", "nothing_to_restore", "lock_timeout"}
 # Steps whose rows no plan looks at.
 UNREAD = {"accounts.open", "accounts.close", "counting.bump", "schema.lock", "schema.limit_lock_wait", "schema.note"}
 UNREAD |= {"kinds.lock", "kinds.hold_writers", "kinds.put"}
+UNREAD |= {"closed_periods.hold", "closed_periods.note", "closed_periods.move_bound"}
 # Parameters that can't be NULL where a statement is only run for its columns.
 VALUES = {"rows_max": 1, "original_id": 1, "already": 0, "amount": 1, "original_amount": 1, "transfer_id": 1}
 

@@ -18,6 +18,7 @@ from lastro.errors import (
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
     Refusal,
     SchemaOutdated,
     SerializationLost,
@@ -27,6 +28,7 @@ from lastro.errors import (
 
 # What the ledger's own triggers raise.
 KIND_REFUSED = "23L01"
+PERIOD_REFUSED = "23L02"
 
 _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "40001": (SerializationLost, "a concurrent transaction got in between: retry the whole transaction"),
@@ -47,6 +49,7 @@ _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "22P05": (InvalidInput, "the text can't be stored in this database's encoding"),
     "23001": (Refusal, "history is append-only"),
     KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
+    PERIOD_REFUSED: (PeriodClosed, "the books are closed for that moment"),
     "23514": (InvalidInput, "the database refused a row that breaks a rule of the ledger"),
 }
 _BY_CLASS: dict[str, tuple[type[LastroError], str]] = {

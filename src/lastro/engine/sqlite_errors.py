@@ -15,6 +15,7 @@ from lastro.errors import (
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
     Refusal,
     SchemaOutdated,
     SerializationLost,
@@ -49,6 +50,7 @@ _BY_CODE: dict[int, tuple[type[LastroError], str]] = {
 }
 # What the ledger's own triggers raise has one code, and only its words tell what.
 _BY_TRIGGER: dict[str, tuple[type[LastroError], str]] = {
+    "period closed": (PeriodClosed, "the books are closed for that moment"),
     "kind refused": (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
 }
 # SQLITE_ERROR says everything else, and only its words tell what.

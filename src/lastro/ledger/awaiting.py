@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
@@ -88,8 +89,8 @@ class AsyncHeldLedger(AsyncPostsByKind):
         Locks: nothing that another posting waits for where neither account is kept direct and no floor guards the
         debit; else the base rows concerned, in account order, until the end of the transaction. In a transaction of
         your own post last, and several transfers by `post_many`: it takes all locks in one order.
-        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, InvalidInput;
-        LockTimeout after 3 s of waiting, SerializationLost.
+        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, KindNotAllowed,
+        PeriodClosed, InvalidInput; LockTimeout after 3 s of waiting, SerializationLost.
         """
         return await self._run(
             self._operations.post(
@@ -199,7 +200,7 @@ class AsyncHeldLedger(AsyncPostsByKind):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncRegistersKinds):
+class AsyncLedger(AsyncHeldLedger, AsyncRegistersKinds, AsyncClosesPeriods):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

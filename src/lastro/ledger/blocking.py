@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
@@ -86,8 +87,8 @@ class HeldLedger(PostsByKind):
         Locks: nothing that another posting waits for where neither account is kept direct and no floor guards the
         debit; else the base rows concerned, in account order, until the end of the transaction. In a transaction of
         your own post last, and several transfers by `post_many`: it takes all locks in one order.
-        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, InvalidInput;
-        LockTimeout after 3 s of waiting, SerializationLost.
+        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, KindNotAllowed,
+        PeriodClosed, InvalidInput; LockTimeout after 3 s of waiting, SerializationLost.
         """
         return self._run(
             self._operations.post(
@@ -195,7 +196,7 @@ class HeldLedger(PostsByKind):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, RegistersKinds):
+class Ledger(HeldLedger, RegistersKinds, ClosesPeriods):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

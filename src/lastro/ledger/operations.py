@@ -9,6 +9,7 @@ from typing import Any
 
 from lastro.errors import InvalidInput, Refusal
 from lastro.ledger.asking import Ask, limit_within, positive, whole_number
+from lastro.ledger.closed_periods_operations import AsksClosedPeriods
 from lastro.ledger.kinds_operations import AsksKinds
 from lastro.model.account import (
     WORLD,
@@ -49,7 +50,7 @@ from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 
-class Operations(AsksKinds):
+class Operations(AsksKinds, AsksClosedPeriods):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """

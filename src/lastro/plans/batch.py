@@ -76,7 +76,7 @@ def _until_settled(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial:
 
 
 def _attempt(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool, lock_all: bool) -> Plan[list[Outcome]]:
-    rules = yield from rules_for((intent for intent in wanted if not isinstance(intent, Refusal)), terms)
+    rules = yield from rules_for([intent for intent in wanted if not isinstance(intent, Refusal)], terms)
     sides = yield from _find_sides(wanted, terms)
     standings = yield from _lock_and_weigh(wanted, sides, terms, lock_all=lock_all)
     stored = yield from _find_keys(wanted)

@@ -4,7 +4,7 @@ Posting one transfer: the leanest statement for the two accounts first, the lock
 
 from __future__ import annotations
 
-from lastro.errors import AccountClosed, CurrencyMismatch, KindNotAllowed, UnknownAccount
+from lastro.errors import AccountClosed, CurrencyMismatch, KindNotAllowed, PeriodClosed, UnknownAccount
 from lastro.model.account import WORLD, Facts
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted
@@ -20,12 +20,12 @@ def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
     Post *wanted* once; the first transfer again, marked replayed, where its key is there with the same content.
 
     Raises TransferConflict, InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange,
-    KindNotAllowed.
+    KindNotAllowed, PeriodClosed.
     """
     try:
         yield from refuse_by_rules(wanted, terms)
         return (yield from _post(wanted, terms))
-    except (AccountClosed, UnknownAccount, CurrencyMismatch, KindNotAllowed):
+    except (AccountClosed, UnknownAccount, CurrencyMismatch, KindNotAllowed, PeriodClosed):
         # Once-only is judged before all of these: a retry of what was posted before a closing is a replay.
         stored = yield from find_transfer(wanted.key)
         if stored is None:

@@ -4,12 +4,14 @@ What a ledger's own rules allow, judged before anything is written. The database
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
-from lastro.errors import KindNotAllowed
+from lastro.errors import KindNotAllowed, PeriodClosed
 from lastro.model.kind import Kind, Registry
 from lastro.model.transfer import Intent, Transfer
+from lastro.plans.closed_periods import closed_until
 from lastro.plans.kinds import read_kinds
 from lastro.plans.plan import Plan
 from lastro.plans.transfers import Terms
@@ -19,24 +21,31 @@ REVERSAL = "reversal"
 
 class Rules(NamedTuple):
     """
-    The rules that transfers are judged by: the registered kinds.
+    The rules that transfers are judged by: the registered kinds, and up to which moment the books are closed.
     """
 
     kinds: Registry
+    closed_until: datetime | None = None
 
     def refuse(self, wanted: Intent) -> None:
         """Raise where the rules don't allow *wanted*."""
         if not self.kinds.allows(wanted.kind, wanted.debit, wanted.credit):
             _refuse_sides(wanted, self.kinds)
+        if self.closed_until is not None and wanted.occurred_at is not None:
+            _refuse_moment(wanted.occurred_at, self.closed_until)
 
 
-def rules_for(wanted: Iterable[Intent], terms: Terms) -> Plan[Rules]:
+def rules_for(wanted: Sequence[Intent], terms: Terms) -> Plan[Rules]:
     """
     Return the rules to judge *wanted* by. Whatever would be refused is refused by what was read just now.
     """
     registry = terms.kinds
     if not all(registry.allows(intent.kind, intent.debit, intent.credit) for intent in wanted):
         yield from read_kinds(registry)
+    # What is recorded as it occurs lies in no closed period. What says another moment has it compared: a look at one
+    # row, so that the refusal comes before anything is written and leaves the caller's transaction usable.
+    if any(intent.occurred_at is not None for intent in wanted):
+        return Rules(registry, (yield from closed_until()))
     return Rules(registry)
 
 
@@ -91,3 +100,13 @@ def _refuse_sides(wanted: Intent, registry: Registry) -> None:
         debit=kind.debit,
         credit=kind.credit,
     )
+
+
+def _refuse_moment(occurred_at: datetime, closed_until: datetime) -> None:
+    if occurred_at < closed_until:
+        raise PeriodClosed(
+            f"the books are closed before {closed_until.isoformat()}, and this occurred at {occurred_at.isoformat()}; "
+            "nothing was written: post it into the current period (without occurred_at), or reopen the closed one",
+            occurred_at=occurred_at,
+            closed_until=closed_until,
+        )

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from lastro.errors import UnreadableRow
 from lastro.model.account import KEEPINGS, Account, Balance, Facts, Keeping, State
+from lastro.model.closing import PeriodClosing
 from lastro.model.kind import Kind
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Entry, Side, Transfer
@@ -116,6 +117,21 @@ def read_kind(row: Row) -> Kind:
         credit=_text(row, "credit"),
         either_way=_truth(row, "either_way"),
         undone_by=_optional_text(row, "undone_by"),
+    )
+
+
+def read_closing(row: Row) -> PeriodClosing:
+    """
+    Return a closing, or a reopening, of the books.
+    """
+    return PeriodClosing(
+        id=_integer(row, "id"),
+        closed_until=_moment(row, "until_at"),
+        reopens=_truth(row, "reopens"),
+        key=_optional_text(row, "key"),
+        reason=_optional_text(row, "reason"),
+        actor=_optional_text(row, "actor"),
+        recorded_at=_moment(row, "recorded_at"),
     )
 
 

@@ -1,4 +1,4 @@
--- 0004 kinds: which accounts may stand on the sides of a transfer, by its kind.
+-- 0004 kinds: which accounts may stand on the sides of a transfer, by its kind; and which periods are closed.
 -- phase: pre (runs before new code; only ever adds)
 -- serves: code from 0001 on
 
@@ -50,3 +50,71 @@ IF EXISTS (
         MYSQL_ERRNO = 31401,
         MESSAGE_TEXT = 'kind refused: a transfer of this kind may not stand between these accounts';
 END IF;
+
+-- Periods that were closed, and opened again: who, when and why, for good. `closed_until` is the bound from then on.
+CREATE TABLE IF NOT EXISTS lastro.period_closing (
+    id bigint NOT NULL AUTO_INCREMENT,
+    `key` varbinary(1600),
+    closed_until DATETIME(6) NOT NULL,
+    reopens boolean NOT NULL,
+    reason varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    actor varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    recorded_at DATETIME(6) NOT NULL,
+    PRIMARY KEY (id),
+    UNIQUE KEY period_closing_key_once (`key`),
+    CONSTRAINT period_reopened_by_name CHECK (
+        NOT reopens OR (
+            coalesce(length(`key`), 0) > 0 AND coalesce(length(reason), 0) > 0 AND coalesce(length(actor), 0) > 0
+        )
+    )
+) ENGINE = InnoDB;
+
+-- The one row that says what is closed now. Whoever posts with an older moment share-locks it: so a closing waits for
+-- those who are under way, and they read what is committed, whatever their snapshot shows.
+CREATE TABLE IF NOT EXISTS lastro.closed_period (
+    only_row boolean NOT NULL DEFAULT 1,
+    closed_until DATETIME(6),
+    closing_id bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (only_row),
+    CONSTRAINT closed_period_is_one CHECK (only_row = 1)
+) ENGINE = InnoDB;
+INSERT INTO lastro.closed_period (only_row)
+SELECT 1 FROM dual WHERE NOT EXISTS (SELECT 1 FROM lastro.closed_period AS there);
+
+DROP TRIGGER IF EXISTS lastro.period_closing_not_updated;
+CREATE TRIGGER lastro.period_closing_not_updated BEFORE UPDATE ON lastro.period_closing FOR EACH ROW
+SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'period_closing is append-only: UPDATE refused';
+DROP TRIGGER IF EXISTS lastro.period_closing_not_deleted;
+CREATE TRIGGER lastro.period_closing_not_deleted BEFORE DELETE ON lastro.period_closing FOR EACH ROW
+SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'period_closing is append-only: DELETE refused';
+DROP TRIGGER IF EXISTS lastro.closed_period_not_deleted;
+CREATE TRIGGER lastro.closed_period_not_deleted BEFORE DELETE ON lastro.closed_period FOR EACH ROW
+SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'closed_period keeps its one row: DELETE refused';
+-- The bound moves only to what the history of closings says last.
+DROP TRIGGER IF EXISTS lastro.closed_period_explained;
+CREATE TRIGGER lastro.closed_period_explained BEFORE UPDATE ON lastro.closed_period FOR EACH ROW
+IF new.closing_id <= old.closing_id OR NOT EXISTS (
+    SELECT 1 FROM lastro.period_closing AS closing
+    WHERE closing.id = new.closing_id AND closing.closed_until = new.closed_until
+) THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'what is closed changes only by period_closing: UPDATE refused';
+END IF;
+
+-- What is at most a minute older than its recording is not asked about: a closing waits for who may still write it.
+DROP TRIGGER IF EXISTS lastro.transfer_period_open;
+CREATE TRIGGER lastro.transfer_period_open BEFORE INSERT ON lastro.transfer FOR EACH ROW
+BEGIN
+    DECLARE bound DATETIME(6);
+    IF new.occurred_at < new.recorded_at - INTERVAL 1 MINUTE OR new.occurred_at < utc_timestamp(6) - INTERVAL 1 MINUTE
+    THEN
+        SELECT closed.closed_until INTO bound
+        FROM lastro.closed_period AS closed
+        WHERE closed.only_row = 1
+        LOCK IN SHARE MODE;
+        IF new.occurred_at < bound THEN
+            SIGNAL SQLSTATE '45000' SET
+                MYSQL_ERRNO = 31402,
+                MESSAGE_TEXT = 'period closed: the books are closed for the moment at which this transfer occurred';
+        END IF;
+    END IF;
+END;

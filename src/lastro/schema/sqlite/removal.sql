@@ -7,6 +7,8 @@ DROP VIEW IF EXISTS lastro_movement;
 DROP VIEW IF EXISTS lastro_balance;
 DROP VIEW IF EXISTS lastro_entry;
 DROP VIEW IF EXISTS lastro_transfer_key;
+DROP TABLE IF EXISTS lastro_closed_period;
+DROP TABLE IF EXISTS lastro_period_closing;
 DROP TABLE IF EXISTS lastro_kind;
 DROP TABLE IF EXISTS lastro_counter;
 DROP TABLE IF EXISTS lastro_reversal;
