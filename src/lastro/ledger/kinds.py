@@ -69,11 +69,13 @@ class PostsByKind(Runs):
         actor: str | None = None,
         occurred_at: datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
+        overdraw: bool = False,
     ) -> Posted:
         """
         Lower an account's balance by `amount` minor units, once, with the world on the other side.
 
-        As `post` with credit="world": the same arguments, locks and errors.
+        As `post` with credit="world": the same arguments, locks and errors. With `overdraw=True` it is written whatever
+        balance it leaves, below the floor as well.
         """
         return self._run(
             self._operations.debit(
@@ -87,6 +89,7 @@ class PostsByKind(Runs):
                 actor=actor,
                 occurred_at=occurred_at,
                 metadata=metadata,
+                overdraw=overdraw,
             )
         )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lastro.errors import InvalidInput
 from lastro.ledger.asking import Ask, Asks
 from lastro.model.account import WORLD
 from lastro.model.kind import Kind, checked_kinds
@@ -34,7 +35,9 @@ class AsksKinds(Asks):
         checked, terms = intent(debit=WORLD, credit=account, currency=currency, **wanted), self.terms()
         return Ask(lambda: posting.post(checked, terms), Effect.KEYED)
 
-    def debit(self, account: object, currency: object, **wanted: Any) -> Ask[Posted]:
+    def debit(self, account: object, currency: object, *, overdraw: object, **wanted: Any) -> Ask[Posted]:
         """Ask to debit an account to the world."""
+        if not isinstance(overdraw, bool):
+            raise InvalidInput(f"overdraw is True or False; got {overdraw!r}", argument="overdraw")
         checked, terms = intent(debit=account, credit=WORLD, currency=currency, **wanted), self.terms()
-        return Ask(lambda: posting.post(checked, terms), Effect.KEYED)
+        return Ask(lambda: posting.post(checked, terms, floor_guarded=not overdraw), Effect.KEYED)

@@ -15,7 +15,7 @@ from lastro.plans.rules import refuse_by_rules
 from lastro.plans.transfers import Terms, created, find_transfer, needs_lock, params_of, replay
 
 
-def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
+def post(wanted: Intent, terms: Terms, *, floor_guarded: bool = True) -> Plan[Posted]:
     """
     Post *wanted* once; the first transfer again, marked replayed, where its key is there with the same content.
 
@@ -24,6 +24,8 @@ def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
     """
     try:
         yield from refuse_by_rules(wanted, terms)
+        if not floor_guarded:
+            return (yield from post_locked(wanted, terms, floor_guarded=False))
         return (yield from _post(wanted, terms))
     except (AccountClosed, UnknownAccount, CurrencyMismatch, KindNotAllowed, PeriodClosed):
         # Once-only is judged before all of these: a retry of what was posted before a closing is a replay.

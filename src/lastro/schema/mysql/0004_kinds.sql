@@ -79,7 +79,8 @@ CREATE TABLE IF NOT EXISTS lastro.closed_period (
     CONSTRAINT closed_period_is_one CHECK (only_row = 1)
 ) ENGINE = InnoDB;
 INSERT INTO lastro.closed_period (only_row)
-SELECT 1 FROM dual WHERE NOT EXISTS (SELECT 1 FROM lastro.closed_period AS there);
+SELECT 1 FROM dual
+WHERE (SELECT count(*) FROM lastro.closed_period) = 0;
 
 DROP TRIGGER IF EXISTS lastro.period_closing_not_updated;
 CREATE TRIGGER lastro.period_closing_not_updated BEFORE UPDATE ON lastro.period_closing FOR EACH ROW
@@ -104,7 +105,7 @@ END IF;
 DROP TRIGGER IF EXISTS lastro.transfer_period_open;
 CREATE TRIGGER lastro.transfer_period_open BEFORE INSERT ON lastro.transfer FOR EACH ROW
 BEGIN
-    DECLARE bound DATETIME(6);
+    DECLARE bound datetime(6);
     IF new.occurred_at < new.recorded_at - INTERVAL 1 MINUTE OR new.occurred_at < utc_timestamp(6) - INTERVAL 1 MINUTE
     THEN
         SELECT closed.closed_until INTO bound

@@ -65,7 +65,9 @@ CREATE TABLE lastro.period_closing (
     CONSTRAINT period_closing_once PRIMARY KEY (id),
     CONSTRAINT period_closing_key_once UNIQUE (key),
     CONSTRAINT period_reopened_by_name CHECK (
-        NOT reopens OR (coalesce(length(key), 0) > 0 AND coalesce(length(reason), 0) > 0 AND coalesce(length(actor), 0) > 0)
+        NOT reopens OR (
+            coalesce(length(key), 0) > 0 AND coalesce(length(reason), 0) > 0 AND coalesce(length(actor), 0) > 0
+        )
     )
 );
 

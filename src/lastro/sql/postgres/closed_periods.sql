@@ -75,7 +75,8 @@ WHERE only_row;
 SELECT
     CASE WHEN count(*) = 0 THEN
         'CREATE TRIGGER transfer_period_open AFTER INSERT ON lastro.transfer FOR EACH ROW WHEN ('
-        || 'new.occurred_at < new.recorded_at - interval ''1 minute'' OR new.occurred_at < now() - interval ''1 minute'''
+        || 'new.occurred_at < new.recorded_at - interval ''1 minute'''
+        || ' OR new.occurred_at < now() - interval ''1 minute'''
         || ') EXECUTE FUNCTION lastro.refuse_closed_period();'
     ELSE '' END AS script
 FROM pg_trigger AS guard
