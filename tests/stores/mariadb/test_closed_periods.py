@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pymysql
 import pytest
 
 from lastro import Ledger, LockTimeout, PeriodClosed
@@ -51,6 +52,23 @@ def test_an_old_snapshot_doesnt_pass_the_closing_by(ledger: Ledger, connect: Con
         ledger.within(caller).post(**dated_back("old"))
     caller.commit()
     assert posted(ledger, "shop") == 0
+
+
+def test_no_writer_with_an_old_snapshot_passes_it_by(ledger: Ledger, connect: Connect, name: str) -> None:
+    """Past the library too: the database reads what is closed now, whatever the writer's snapshot shows."""
+    fund(ledger, "shop", 0)
+    writer = connect()
+    rows_of(writer, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    ids = dict(rows_of(writer, f"SELECT name, id FROM {name}.account"))
+    ledger.close_period(until=OCTOBER_ENDS)
+    assert rows_of(writer, f"SELECT closed_until FROM {name}.closed_period") == [(None,)], "the snapshot is an old one"
+    plant = (
+        f"INSERT INTO {name}.transfer (id, debit_id, credit_id, amount, occurred_at, recorded_at, `key`, kind) "
+        "VALUES (900, %s, %s, 5, '2025-10-20', utc_timestamp(6), 'planted', 'pay')"
+    )
+    with pytest.raises(pymysql.MySQLError, match="period closed"):
+        rows_of(writer, plant, ids["world"], ids["shop"])
+    writer.rollback()
 
 
 def _once(make: Any) -> Any:
