@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -191,3 +192,38 @@ def test_a_refusal_leaves_the_callers_transaction_alone(caller: Caller, callers_
     caller.commit()
     assert ledger.balance("a", "BRL").posted == 100
     assert caller.execute("SELECT count(*) FROM {s}.orders")[0][0] == 1
+
+
+GRANTS = """
+GRANT USAGE ON SCHEMA {s} TO {role};
+GRANT SELECT ON ALL TABLES IN SCHEMA {s} TO {role};
+GRANT INSERT ON {s}.account, {s}.base, {s}.transfer, {s}.transfer_key, {s}.tail, {s}.reversal, {s}.counter TO {role};
+GRANT UPDATE ON {s}.account, {s}.base, {s}.counter, {s}.closed_period TO {role};
+GRANT SELECT, USAGE ON SEQUENCE {s}.transfer_id TO {role};
+"""
+
+
+@pytest.mark.stores("postgres")
+def test_an_applications_role(closed: Ledger, reopen: Callable[..., Ledger], server_url: str, raw: Raw) -> None:
+    """A role that owns nothing posts with older moments, is held to kinds and periods, and can't reopen them."""
+    closed.register_kinds(lastro.PREPAID)
+    role = f"app_{raw.schema}"
+    raw(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    raw(GRANTS.replace("{role}", role))
+    try:
+        with psycopg.connect(server_url) as connection:
+            port, database = connection.info.port, connection.info.dbname
+        book = reopen(url=f"postgresql://{role}:x@127.0.0.1:{port}/{database}")
+        book.credit("a", "BRL", amount=5, key="old", occurred_at=OCTOBER_ENDS)
+        with pytest.raises(PeriodClosed):
+            book.post(**wanted(occurred_at=IN_OCTOBER))
+        with pytest.raises(lastro.Refusal, match="lacks a right"):
+            book.reopen_period(key="k", since=SEPTEMBER_ENDS, reason="r", actor="a")
+        with (
+            psycopg.connect(f"postgresql://{role}:x@127.0.0.1:{port}/{database}") as connection,
+            pytest.raises(psycopg.Error, match="changes only with a row of period_closing"),
+        ):
+            connection.execute(f"UPDATE {raw.schema}.closed_period SET closed_until = NULL".encode())
+        book.close()
+    finally:
+        raw(f"DROP OWNED BY {role}; DROP ROLE {role}")

@@ -225,6 +225,20 @@ def test_another_process_is_held_to_it(prepaid: Ledger, reopen: Callable[..., Le
     assert late.balance("till", "USD").posted == -1
 
 
+def test_news_refuse_no_neighbour(prepaid: Ledger, reopen: Callable[..., Ledger]) -> None:
+    """A batch of a process that doesn't know the kinds yet: what is wrong is refused alone, and with its kind."""
+    late = reopen()
+    pay = {"kind": "late", "debit": "world", "credit": CLIENT, "amount": 1, "currency": "USD"}
+    late.post(key="first", **pay)
+    prepaid.register_kinds([Kind("news", debit=CLIENT)])
+    wanted = [pay | {"key": "right"}, pay | {"key": "wrong", "kind": "news"}]
+    right, wrong = late.post_many(wanted, partial=True)
+    assert isinstance(right, lastro.Posted)
+    assert isinstance(wrong, KindNotAllowed)
+    assert wrong.kind == "news"
+    assert late.balance(CLIENT, "USD").posted == 1_002
+
+
 @pytest.mark.parametrize(("kind", "undone_by"), [(kind.name, kind.undone_by) for kind in PREPAID])
 def test_each_kind_is_undone_by_its_own(prepaid: Ledger, kind: str, undone_by: str) -> None:
     """What raised a balance is undone by a reversal, what lowered one by a credit; another kind is refused."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
-from lastro.errors import InvalidInput
+from lastro.errors import InvalidInput, KindNotAllowed, PeriodClosed
 from lastro.model.directory import Directory
 from lastro.model.kind import Registry
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOCK_TIMEOUT_MS
@@ -55,6 +55,15 @@ class Asks:
     def terms(self) -> Terms:
         """Return the terms that the plans of this ledger work under."""
         return Terms(self.directory, self.kinds_known, self.lock_timeout_ms, self.now())
+
+
+def was_news(refusal: KindNotAllowed | PeriodClosed) -> bool:
+    """
+    Say whether the database refused what this process would have let pass: its own refusals say more.
+
+    A batch of many callers' postings is refused as a whole then, and asked once more by what is known by now.
+    """
+    return refusal.details.keys().isdisjoint({"kind", "closed_until"})
 
 
 def limit_within(limit: object, limit_max: int) -> int:

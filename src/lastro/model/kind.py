@@ -69,6 +69,10 @@ class Registry:
         """Know exactly *kinds*."""
         self._kinds = {kind.name: kind for kind in kinds}
 
+    def forget(self) -> None:
+        """Know nothing: the database said otherwise."""
+        self._kinds = None
+
     def get(self, name: str) -> Kind | None:
         """Return the registered kind of that name, or None."""
         return None if self._kinds is None else self._kinds.get(name)
