@@ -50,7 +50,7 @@ async def test_migrating_awaited_is_the_same(
 
 
 def test_migrators_at_once(server_url: str, nameless: str) -> None:
-    """Of several migrators at once one applies each migration, and all succeed."""
+    """Of several migrators at once one applies each migration, perhaps another one the next, and all succeed."""
     together = threading.Barrier(4)
 
     def migrate(_: int) -> list[str]:
@@ -65,7 +65,7 @@ def test_migrators_at_once(server_url: str, nameless: str) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         applied = list(pool.map(migrate, range(4)))
-    assert sorted(applied) == [[], [], [], ["0001_core", "0004_kinds"]]
+    assert sorted(name for names in applied for name in names) == ["0001_core", "0004_kinds"]
 
 
 def test_a_changed_migration_is_refused(ledger: Ledger, connection: Connection) -> None:

@@ -24,7 +24,7 @@ class AsksKinds(Asks):
 
     def kinds(self) -> Ask[list[Kind]]:
         """Ask for the registered kinds."""
-        return Ask(lambda: kind_plans.read_kinds(self.kinds_known), Effect.READ)
+        return Ask(lambda: kind_plans.list_kinds(self.kinds_known), Effect.READ)
 
     def register_kinds(self, kinds: object) -> Course[list[str]]:
         """Ask to register kinds."""

@@ -54,35 +54,21 @@ class Registry:
     The kinds that this process knows to be registered. A belief: what it would refuse is read again first, and what it
     lets pass the database judges.
 
-    Safe to share between threads: every operation is one look at one mapping, which is never changed.
+    Safe to share between threads: whoever judges takes `known` once, a mapping that is never changed.
     """
 
     def __init__(self) -> None:
-        self._kinds: Mapping[str, Kind] | None = None
+        self.known: Mapping[str, Kind] | None = None
 
-    @property
-    def is_read(self) -> bool:
-        """Whether the kinds were read from the database at all."""
-        return self._kinds is not None
-
-    def learn(self, kinds: Iterable[Kind]) -> None:
-        """Know exactly *kinds*."""
-        self._kinds = {kind.name: kind for kind in kinds}
+    def learn(self, kinds: Iterable[Kind]) -> Mapping[str, Kind]:
+        """Know exactly *kinds*, and return them by name."""
+        known = {kind.name: kind for kind in kinds}
+        self.known = known
+        return known
 
     def forget(self) -> None:
         """Know nothing: the database said otherwise."""
-        self._kinds = None
-
-    def get(self, name: str) -> Kind | None:
-        """Return the registered kind of that name, or None."""
-        return None if self._kinds is None else self._kinds.get(name)
-
-    def allows(self, name: str, debit: str, credit: str) -> bool:
-        """Say whether it is known that a kind may stand between two accounts; one that isn't registered may."""
-        if self._kinds is None:
-            return False
-        kind = self._kinds.get(name)
-        return kind is None or kind.allows(debit, credit)
+        self.known = None
 
 
 def covers(pattern: str, name: str) -> bool:

@@ -4,7 +4,7 @@ Kinds in the database: reading what is registered, and registering more while ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,14 +18,19 @@ from lastro.plans.stored import read_kind
 from lastro.plans.waiting import patiently
 
 
-def read_kinds(registry: Registry) -> Plan[list[Kind]]:
+def list_kinds(registry: Registry) -> Plan[list[Kind]]:
+    """
+    Return the registered kinds in the order of their names.
+    """
+    return list((yield from read_kinds(registry)).values())
+
+
+def read_kinds(registry: Registry) -> Plan[Mapping[str, Kind]]:
     """
     Return the registered kinds by name, for *registry* to know as well.
     """
     rows = yield step("kinds.list")
-    kinds = [read_kind(row) for row in rows]
-    registry.learn(kinds)
-    return kinds
+    return registry.learn(map(read_kind, rows))
 
 
 def register_kinds(kinds: Sequence[Kind], registry: Registry, *, now: datetime | None) -> Course[list[str]]:
@@ -47,7 +52,7 @@ def register_kinds(kinds: Sequence[Kind], registry: Registry, *, now: datetime |
 def _register(kinds: Sequence[Kind], registry: Registry, *, now: datetime | None) -> Plan[list[str]]:
     yield TOGETHER
     yield step("kinds.lock")
-    stored = {kind.name: kind for kind in (yield from read_kinds(registry))}
+    stored = yield from read_kinds(registry)
     changed = [kind for kind in kinds if stored.get(kind.name) != kind]
     if not changed:
         return []
@@ -65,7 +70,7 @@ def _register(kinds: Sequence[Kind], registry: Registry, *, now: datetime | None
     return [kind.name for kind in changed]
 
 
-def _refuse_used(changed: Sequence[Kind], stored: dict[str, Kind]) -> Plan[None]:
+def _refuse_used(changed: Sequence[Kind], stored: Mapping[str, Kind]) -> Plan[None]:
     for kind in changed:
         there = stored.get(kind.name)
         if there is None or not (yield step("kinds.is_used", kind=kind.name))[0]["found"]:

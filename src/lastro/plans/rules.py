@@ -4,12 +4,12 @@ What a ledger's own rules allow, judged before anything is written. The database
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from lastro.errors import KindNotAllowed, PeriodClosed
-from lastro.model.kind import Kind, Registry
+from lastro.model.kind import Kind
 from lastro.model.transfer import Intent, Transfer
 from lastro.plans.closed_periods import closed_until
 from lastro.plans.kinds import read_kinds
@@ -24,13 +24,14 @@ class Rules(NamedTuple):
     The rules that transfers are judged by: the registered kinds, and up to which moment the books are closed.
     """
 
-    kinds: Registry
+    kinds: Mapping[str, Kind]
     closed_until: datetime | None = None
 
     def refuse(self, wanted: Intent) -> None:
         """Raise where the rules don't allow *wanted*."""
-        if not self.kinds.allows(wanted.kind, wanted.debit, wanted.credit):
-            _refuse_sides(wanted, self.kinds)
+        kind = self.kinds.get(wanted.kind)
+        if kind is not None and not kind.allows(wanted.debit, wanted.credit):
+            _refuse_sides(wanted, kind)
         if self.closed_until is not None and wanted.occurred_at is not None:
             _refuse_moment(wanted.occurred_at, self.closed_until)
 
@@ -39,14 +40,14 @@ def rules_for(wanted: Sequence[Intent], terms: Terms) -> Plan[Rules]:
     """
     Return the rules to judge *wanted* by. Whatever would be refused is refused by what was read just now.
     """
-    registry = terms.kinds
-    if not all(registry.allows(intent.kind, intent.debit, intent.credit) for intent in wanted):
-        yield from read_kinds(registry)
+    kinds = terms.kinds.known
+    if kinds is None or not all(_fits(intent, kinds) for intent in wanted):
+        kinds = yield from read_kinds(terms.kinds)
     # What is recorded as it occurs lies in no closed period. What says another moment has it compared: a look at one
     # row, so that the refusal comes before anything is written and leaves the caller's transaction usable.
     if any(intent.occurred_at is not None for intent in wanted):
-        return Rules(registry, (yield from closed_until()))
-    return Rules(registry)
+        return Rules(kinds, (yield from closed_until()))
+    return Rules(kinds)
 
 
 def refuse_by_rules(wanted: Intent, terms: Terms) -> Plan[None]:
@@ -61,9 +62,10 @@ def kind_to_undo(original: Transfer, terms: Terms) -> Plan[str]:
     """
     Return the kind that undoes *original*: the one that its own kind names, or else "reversal".
     """
-    if not terms.kinds.is_read:
-        yield from read_kinds(terms.kinds)
-    kind = terms.kinds.get(original.kind)
+    kinds = terms.kinds.known
+    if kinds is None:
+        kinds = yield from read_kinds(terms.kinds)
+    kind = kinds.get(original.kind)
     return REVERSAL if kind is None or kind.undone_by is None else kind.undone_by
 
 
@@ -71,10 +73,10 @@ def refuse_undoing(original: Transfer, wanted: Intent, terms: Terms) -> Plan[Non
     """
     Raise where a kind may not undo the original's.
     """
-    if terms.kinds.is_read and _may_undo(terms.kinds.get(original.kind), wanted):
+    kinds = terms.kinds.known
+    if kinds is not None and _may_undo(kinds.get(original.kind), wanted):
         return
-    yield from read_kinds(terms.kinds)
-    kind = terms.kinds.get(original.kind)
+    kind = (yield from read_kinds(terms.kinds)).get(original.kind)
     if kind is None or _may_undo(kind, wanted):
         return
     raise KindNotAllowed(
@@ -89,9 +91,12 @@ def _may_undo(kind: Kind | None, wanted: Intent) -> bool:
     return kind is None or kind.undone_by in (None, wanted.kind)
 
 
-def _refuse_sides(wanted: Intent, registry: Registry) -> None:
-    kind = registry.get(wanted.kind)
-    assert kind is not None, "what isn't registered may stand anywhere, once the kinds are read"
+def _fits(intent: Intent, kinds: Mapping[str, Kind]) -> bool:
+    kind = kinds.get(intent.kind)
+    return kind is None or kind.allows(intent.debit, intent.credit)
+
+
+def _refuse_sides(wanted: Intent, kind: Kind) -> None:
     ways = f"from {kind.debit!r} to {kind.credit!r}" + (", or back" if kind.either_way else "")
     raise KindNotAllowed(
         f"a transfer of kind {wanted.kind!r} goes {ways}, not from {wanted.debit!r} to {wanted.credit!r}; "
