@@ -367,4 +367,5 @@ def test_the_ledger_offers_no_way_to_change_history(book: Ledger) -> None:
     book.consolidate()
     book.keep("a", "BRL", "direct")
     assert book.transfer("k") == first
-    assert [name for name in dir(lastro.Ledger) if any(word in name for word in ("update", "delete", "edit"))] == []
+    words = {word for name in dir(lastro.Ledger) for word in name.split("_")}
+    assert not words & {"update", "delete", "edit"}

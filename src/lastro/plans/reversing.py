@@ -82,7 +82,9 @@ def _attempt(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bo
 def _kind_of(original: Transfer, key: str, terms: Terms) -> Plan[str]:
     # A retry takes the kind that was taken at first, whatever was registered since.
     stored = yield from find_transfer(key)
-    return stored.kind if stored is not None else (yield from kind_to_undo(original, terms))
+    if stored is not None and stored.reverses == original.key:
+        return stored.kind
+    return (yield from kind_to_undo(original, terms))
 
 
 def _turned_round(original: Transfer, wanted: Intent) -> Intent:
