@@ -13,7 +13,20 @@ from pathlib import Path
 
 import psycopg
 
-from bench import batches, by_sql, checkouts, folding, from_python, memory, reading, report, scripts
+from bench import (
+    batches,
+    by_sql,
+    checkouts,
+    folding,
+    from_python,
+    holds,
+    memory,
+    points,
+    reading,
+    report,
+    scripts,
+    stores,
+)
 from bench.figures import FAST, SLOW, Run
 from bench.scale import FULL, NORMAL, QUICK
 from bench.server import SLOW_FLUSH_US, bench_server
@@ -21,12 +34,15 @@ from bench.targets import judge
 
 PARTS: dict[str, Callable[[Run], None]] = {
     "sql": by_sql.measure,
+    "holds": holds.measure,
     "python": from_python.measure,
     "batches": batches.measure,
     "reading": reading.measure,
     "folding": folding.measure,
     "checkout": checkouts.measure,
+    "points": points.measure,
     "memory": memory.measure,
+    "stores": stores.measure,
 }
 SEED = 1
 

@@ -88,8 +88,15 @@ def books(server: BenchServer, name: str) -> Iterator[Books]:
 @contextmanager
 def consolidating(made: Books) -> Iterator[subprocess.Popen[bytes]]:
     """Run a consolidator in a process of its own, at its usual interval."""
-    environment = os.environ | {"LASTRO_DATABASE_URL": made.server.url}
-    process = subprocess.Popen([sys.executable, "-m", "bench.consolidator", made.name], env=environment)
+    with consolidating_at(made.server.url, made.name) as process:
+        yield process
+
+
+@contextmanager
+def consolidating_at(url: str, ledger: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The same for a ledger in any store."""
+    environment = os.environ | {"LASTRO_DATABASE_URL": url}
+    process = subprocess.Popen([sys.executable, "-m", "bench.consolidator", ledger], env=environment)
     try:
         yield process
         assert process.poll() is None, "the consolidator ended by itself"

@@ -22,6 +22,17 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
 SHORT_COMMIT = 10
+STORES_PROSE = (
+    "`stores.…`: MariaDB (a real server, every commit flushed) and SQLite (WAL, synchronous = FULL, one writer), one post a",
+    "transaction through `ledger.post`, beside a bare one-row INSERT of the same driver, committed with its statement; each",
+    "client is a process with one connection. `stores.….floor` is the least that a once-only post must write (its key, the",
+    "indexed history, the tail; one transaction, on MariaDB one packet) with nothing checked and nothing of the ledger's own",
+    "Python: no post reaches more than that. While a flush takes longer than the work, one client comes near the limit; with",
+    "8 and 32 clients MariaDB commits in groups, the processors are the limit, and a driver written in Python, which reads an",
+    "answer for each of a post's seven statements, keeps the ratio far below that of one client. What stands alone goes",
+    "through the batcher there (`stores.….batcher`). The naive line needs a slow flush to fall behind: its one row is locked",
+    "for a flush, and where that is quick it waits for little.",
+)
 
 
 def result_of(run: Run, *, began: datetime, command: list[str]) -> dict[str, Any]:
@@ -106,6 +117,8 @@ def page_of(result: Mapping[str, Any]) -> str:
         "and measure again rather than quote them. The limit is a bare one-row INSERT into a bare heap by the wheel's own",
         "pgbench with prepared statements, measured before and after each round; a ratio is the median of its rounds.",
         "`F0`: the machine's own flush. `F1000`: every flush takes 1 ms more.",
+        "",
+        *STORES_PROSE,
         "",
         (
             f"* {result['began_at']}, commit `{result['commit']}`, scale {result['scale']}, {result['took_s']} s, "

@@ -19,6 +19,9 @@ class Scale:
     tail_rows: tuple[int, ...]
     backlog_rows: int
     reads: int
+    # Earlier movements of a member beside which an earning is measured, and lots that expire.
+    movements: tuple[int, ...]
+    due_lots: int
     checkouts_s: int
     memory_posts: int
     # Parts that are measured again with the slow flush.
@@ -37,6 +40,8 @@ QUICK = Scale(
     tail_rows=(0, 500, 2_000),
     backlog_rows=20_000,
     reads=50,
+    movements=(10, 1_000),
+    due_lots=2_000,
     checkouts_s=1,
     memory_posts=20_000,
     slow_parts=frozenset({"sql"}),
@@ -50,6 +55,8 @@ NORMAL = Scale(
     tail_rows=(0, 5_000, 100_000),
     backlog_rows=200_000,
     reads=300,
+    movements=(10, 1_000, 100_000),
+    due_lots=100_000,
     checkouts_s=5,
     memory_posts=200_000,
     slow_parts=SLOW_PARTS,
@@ -63,6 +70,8 @@ FULL = Scale(
     tail_rows=(0, 5_000, 100_000),
     backlog_rows=500_000,
     reads=1_000,
+    movements=(10, 1_000, 100_000),
+    due_lots=100_000,
     checkouts_s=15,
     memory_posts=1_000_000,
     slow_parts=SLOW_PARTS,

@@ -92,3 +92,49 @@ def _posting(ledger: str, name: str, *, world_id: int, credit_id: int | None, dr
     if credit_id is not None:
         variables["credit_id"] = credit_id
     return script_of(catalogue("postgres", ledger)[name].text, values, drawn=drawn, **variables)
+
+
+def debit_spread(ledger: str, *, world_id: int, accounts: int) -> Script:
+    """The catalogue's `single.debit` of accounts 1 … *accounts*, drawn anew each time."""
+    return _together(ledger, ("single.debit",), world_id=world_id, accounts=accounts)
+
+
+def debit_twice(ledger: str, *, world_id: int, accounts: int) -> Script:
+    """Two such debits of one account, one transaction after the other."""
+    return _together(ledger, ("single.debit", "single.debit"), world_id=world_id, accounts=accounts)
+
+
+def place_spread(ledger: str, *, accounts: int) -> Script:
+    """The catalogue's `placing.place_direct` on accounts 1 … *accounts*, drawn anew each time."""
+    return _together(ledger, ("placing.place_direct",), world_id=0, accounts=accounts)
+
+
+def place_and_capture(ledger: str, *, world_id: int, accounts: int) -> Script:
+    """A hold placed and then captured to the world, one transaction after the other."""
+    names = ("placing.place_direct", "capturing.capture_to_unlocked")
+    return _together(ledger, names, world_id=world_id, accounts=accounts)
+
+
+def _together(ledger: str, names: tuple[str, ...], *, world_id: int, accounts: int) -> Script:
+    """Statements one after the other; a hold's id goes from the statement that places it to the next one."""
+    order = "('order:' || :order::text)"
+    text, drawn = "", f"{DRAWN.rstrip()}\n\\set account_id random(1, {accounts})\n"
+    variables: dict[str, object] = {
+        "kind": "commission", "world_id": world_id, "actor": "checkout", "direct": "direct", "summed": "summed",
+        "unlocked_base_max": UNLOCKED_BASE_MAX, "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "balance_min": BALANCE_MIN,
+        "balance_max": BALANCE_MAX, "owner": "bench", "expires_at": "2100-01-01T00:00:00Z",
+    }  # fmt: skip
+    for place, name in enumerate(names):
+        values = {
+            "key": f"({KEY} || {place}::text)", "kind": ":kind", "debit_id": ":account_id", "credit_id": ":world_id",
+            "amount": ":amount", "cause": order, "reverses": "NULL", "source": order, "actor": ":actor",
+            "occurred_at": "NULL", "metadata": "NULL", "now": "NULL", "debit_keeping": ":direct",
+            "credit_keeping": ":summed", "unlocked_base_max": ":unlocked_base_max", "lock_timeout": ":lock_timeout",
+            "balance_min": ":balance_min", "balance_max": ":balance_max", "account_id": ":account_id",
+            "owner": ":owner", "expires_at": ":expires_at", "group_name": "NULL", "capture_max": "NULL",
+            "listed": "false", "hold_id": ":hold_id", "final": "true",
+        }  # fmt: skip
+        one = script_of(catalogue("postgres", ledger)[name].text, values).text
+        passed_on = name.startswith("placing.") and place + 1 < len(names)
+        text += one.rstrip().removesuffix(";") + " \\gset\n" if passed_on else one
+    return Script(text=drawn.lstrip() + text, variables={name: str(value) for name, value in variables.items()})

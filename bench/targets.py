@@ -69,11 +69,44 @@ TARGETS = (
         Target(f"post_many of 10,000, {keeping}, transfers/s", f"post_many.{keeping}.10000.F0", "per_s", 35_000)
         for keeping in ("hot", "direct")
     ),
+    *(
+        Target(what.format(clients), f"holds.{figure}.{clients}.F0", "times", wanted)
+        for what, figure, wanted in (
+            ("placing a hold, {} clients, over a direct post", "place_over_post", 0.8),
+            ("hold and capture, {} clients, over two direct posts", "place_and_capture_over_two_posts", 0.5),
+        )
+        for clients in (8, 32)
+    ),
     Target("whole checkout, 32 clients, of the same without the ledger", "checkout.32.F0", "ratio", 0.70),
     Target("whole checkout, 32 clients, orders/s", "checkout.32.F0", "per_s", 1_600),
     Target("consolidation over what 32 clients post, times", "consolidation.F0", "times", 1.0),
     Target("wait for the base row over a batch's time", "consolidation.F0", "wait_over_batch", 1.0, at_most=True),
     Target("rows of a batch, stale statistics, idle statement", "consolidation.bound.F0", "rows_taken", 5_000, at_most=True),
+    Target("earn beside 100,000 movements over beside 10, times", "points.earn.flat.F0", "times", 1.5, at_most=True),
+    Target("expiry: longest wait of a spend over longest batch", "points.expiry.F0", "wait_over_batch", 1.0, at_most=True),
+    *(
+        Target(
+            f"{said}, {keeping} post, {clients} client{'s' if clients > 1 else ''}, of its own one-row insert",
+            f"stores.{store}.{keeping}.{clients}.F0", "ratio", wanted,
+        )
+        for store, said, numbers, wanted in (("mariadb", "MariaDB", (1, 8, 32), 0.40), ("sqlite", "SQLite", (1,), 0.50))
+        for clients in numbers
+        for keeping in ("hot", "direct", "summed")
+    ),
+    *(
+        Target(
+            f"{said}, {keeping} post by the batcher, 256 callers, of its own one-row insert ({limited})",
+            f"stores.{store}.{keeping}.batcher.256.F0", "ratio", wanted,
+        )
+        for store, said, limited, wanted in (
+            ("mariadb", "MariaDB", "32 clients", 0.40), ("sqlite", "SQLite", "one writer", 0.50)
+        )
+        for keeping in ("hot", "direct", "summed")
+    ),
+    Target(
+        "MariaDB, hot over a naive UPDATE of one row, 32 clients, times", "stores.mariadb.hot_over_naive_one_row.32.F0",
+        "times", 5.0,
+    ),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

@@ -22,6 +22,7 @@ from lastro import AsyncLedger, Ledger
 from lastro.embedded import EmbeddedServer
 from lastro.testing import temporary_ledger
 from lastro.testing.temporary import THROW_AWAY_SETTINGS
+from tests.support.firebird import firebird_server
 from tests.support.mariadb import mariadb_server
 
 URL_VARIABLE = "LASTRO_DATABASE_URL"
@@ -68,6 +69,16 @@ def mariadb_url() -> Iterator[str]:
         return
     mariadbd = require("mariadbd", name="mariadb")
     with mariadb_server(mariadbd, require("mariadb-install-db", name="mariadb")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def firebird_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """
+    The SQLAlchemy URL of a database on a Firebird of this worker's own: a store that only the generic engine knows.
+    """
+    server, isql = require("firebird", name="firebird"), require("isql-fb", name="firebird")
+    with firebird_server(server, isql, tmp_path_factory.mktemp("firebird")) as url:
         yield url
 
 

@@ -23,11 +23,12 @@ def connect(
     clock: Clock | None = None,
 ) -> Ledger:
     """
-    Return the ledger in the database at `url`: postgresql://…, embedded:///path (a PostgreSQL 18 from a wheel), or
-    sqlite:///relative.db, sqlite:////absolute.db.
+    Return the ledger in the database at `url`: postgresql://…, embedded:///path (a PostgreSQL 18 from a wheel),
+    mariadb://… or mysql://…, sqlite:///relative.db, sqlite:////absolute.db, or a URL of SQLAlchemy's for any other
+    database (see docs/stores.md).
 
-    Connects when it is first used. `ledger` is the schema its tables live in (on SQLite the prefix of
-    their names), so that one database holds many.
+    Connects when it is first used. `ledger` is the schema its tables live in (on SQLite and in other databases the
+    prefix of their names), so that one database holds many.
     `pool_max` connections at most; a wait for a lock ends after `lock_timeout_ms`. `prepared=False` sends no named
     prepared statements, for poolers that lose them (PgBouncer before 1.21 in transaction mode). `clock` sets the
     moment of recording, for tests. Raises InvalidInput for a URL that it can't serve.

@@ -10,6 +10,7 @@ __all__ = [
     "AccountClosed",
     "AccountConflict",
     "AccountNotEmpty",
+    "ActivityConflict",
     "AlreadyReversed",
     "AmountOutOfRange",
     "CapExceeded",
@@ -17,6 +18,8 @@ __all__ = [
     "CurrencyMismatch",
     "Fault",
     "HoldClosed",
+    "HoldConflict",
+    "HoldExceeded",
     "InsufficientFunds",
     "InvalidInput",
     "KindConflict",
@@ -28,12 +31,16 @@ __all__ = [
     "PeriodClosed",
     "PeriodConflict",
     "Refusal",
+    "RuleConflict",
     "SchemaOutdated",
     "SerializationLost",
     "ServerUnavailable",
     "TransferConflict",
     "UnknownAccount",
+    "UnknownActivity",
     "UnknownHold",
+    "UnknownMember",
+    "UnknownRule",
     "UnknownTransfer",
     "UnreadableRow",
 ]
@@ -176,6 +183,30 @@ class PeriodConflict(Refusal):
     code = "period_conflict"
 
 
+class ActivityConflict(Refusal):
+    """The key already names an activity of other content. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "activity_conflict"
+
+
+class UnknownActivity(Refusal):
+    """No activity has this key in this ledger. Details: `key`."""
+
+    code = "unknown_activity"
+
+
+class RuleConflict(Refusal):
+    """An earning rule can't be changed in this way, or was changed while it was at work. Details: `rule`, `fields`."""
+
+    code = "rule_conflict"
+
+
+class UnknownRule(Refusal):
+    """No earning rule has this name in this ledger. Details: `rule`."""
+
+    code = "unknown_rule"
+
+
 class UnknownTransfer(Refusal):
     """No transfer has this key in this ledger. Details: `key`."""
 
@@ -194,10 +225,28 @@ class UnknownHold(Refusal):
     code = "unknown_hold"
 
 
+class UnknownMember(Refusal):
+    """No member is called so: it never had any points, or was erased. Details: `member`."""
+
+    code = "unknown_member"
+
+
 class HoldClosed(Refusal):
-    """The hold was captured, released or has expired. Details: `key`, `ended_at`."""
+    """The hold is at its end. Details: `key`, `state` (captured, released, expired), `ended_at`, `expired_at`, `captured_by`."""
 
     code = "hold_closed"
+
+
+class HoldConflict(Refusal):
+    """The key already names another hold, or another release. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "hold_conflict"
+
+
+class HoldExceeded(Refusal):
+    """More was asked of the hold than is left in it, or than may be captured in all. Details: `key`, `needed`, `left`."""
+
+    code = "hold_exceeded"
 
 
 class SchemaOutdated(Refusal):
@@ -231,6 +280,12 @@ class SerializationLost(Fault):
     """The transaction met a concurrent one it can't be ordered with (40001, 40P01): retry the whole transaction."""
 
     code = "serialization_lost"
+
+
+class KeyRaceLost(Fault):
+    """Another transaction wrote the same key at the same moment, on a store whose INSERT can't give way: call again."""
+
+    code = "key_race_lost"
 
 
 class ConnectionLost(Fault):

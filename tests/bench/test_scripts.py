@@ -17,6 +17,9 @@ POSTING = {
     "hot": scripts.post_to_hot("lastro", world_id=1, credit_id=2),
     "direct": scripts.post_credit("lastro", world_id=1, credit_id=2),
     "spread": scripts.post_credit_spread("lastro", world_id=1, accounts=10),
+    "debit": scripts.debit_spread("lastro", world_id=1, accounts=10),
+    "twice": scripts.debit_twice("lastro", world_id=1, accounts=10),
+    "place_and_capture": scripts.place_and_capture("lastro", world_id=1, accounts=10),
 }
 
 
@@ -26,6 +29,7 @@ def test_catalogue_statements_become_scripts(name: str) -> None:
     script = POSTING[name]
     assert "%(" not in script.text
     drawn = set(re.findall(r"^\\set (\w+)", script.text, re.MULTILINE))
+    drawn |= {"hold_id"} if "\\gset" in script.text else set()
     read = set(re.findall(r"(?<!:):([a-z_0-9]+)", script.text))
     assert read <= drawn | set(script.variables)
     assert "INSERT INTO lastro.transfer_key" in script.text
@@ -119,7 +123,7 @@ def test_every_target_has_a_figure_that_a_run_makes(scale: Scale) -> None:
     assert scale.rounds >= 1
     sources = "".join(
         (report.ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8")
-        for name in ("by_sql", "from_python", "batches", "folding", "checkouts", "memory")
+        for name in ("by_sql", "holds", "from_python", "batches", "folding", "checkouts", "memory", "points", "stores")
     )
     for target in targets.TARGETS:
         group = target.figure.split(".")[0]

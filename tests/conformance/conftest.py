@@ -2,7 +2,8 @@
 What every engine must do, written once: each test runs on each store in both styles.
 
 A later engine joins by one more entry in STORES, in `store_url`, in EYES and among the callers of `adapters`. What only
-some stores can do, or only they need to be asked, is marked `stores("postgres")`.
+some stores can do, or only they need to be asked, is marked `stores("postgres")`; what all but some can do is marked
+`stores(without=("firebird",))`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from lastro.testing import assert_balanced, temporary_ledger
 from tests.conformance.adapters import (
     AWAITING_CALLERS,
     BLOCKING_CALLERS,
+    REFUSE_HOT,
     Caller,
     Loop,
     Style,
@@ -25,29 +27,45 @@ from tests.conformance.adapters import (
     settled,
     sqlite_path,
 )
-from tests.conformance.eyes import MariadbRaw, PostgresRaw, Raw, SqliteRaw
+from tests.conformance.eyes import FirebirdRaw, MariadbRaw, PostgresRaw, Raw, SqliteRaw
 
 __all__ = ["Raw"]
 
-STORES = ("postgres", "mariadb", "sqlite")
+STORES = ("postgres", "mariadb", "sqlite", "firebird")
 STYLES = ("blocking", "awaiting")
 EYES: dict[str, Callable[[str, str], Raw]] = {
     "postgres": PostgresRaw,
     "mariadb": MariadbRaw,
     "sqlite": lambda url, schema: SqliteRaw(sqlite_path(url), schema),
+    "firebird": FirebirdRaw,
 }
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test on every store that its mark allows, with every kind of caller that the store has."""
     mark = metafunc.definition.get_closest_marker("stores")
-    stores = mark.args if mark else STORES
+    named = (mark.args if mark else ()) or STORES
+    stores = [store for store in named if store not in (mark.kwargs.get("without", ()) if mark else ())]
     parametrized = [found.args[0] for found in metafunc.definition.iter_markers("parametrize")]
     if "caller" in metafunc.fixturenames and "caller" not in parametrized:
         pairs = [(store, kind) for store in stores for kind in (*BLOCKING_CALLERS[store], *AWAITING_CALLERS[store])]
         metafunc.parametrize(("store", "caller"), pairs, indirect=True)
     elif "store" in metafunc.fixturenames:
         metafunc.parametrize("store", stores, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a store refuses: parameters that are marked so, and accounts kept hot where none can be."""
+
+    def is_refused(item: pytest.Item) -> bool:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        store = params.get("store")
+        left_out = any(store in mark.kwargs.get("without", ()) for mark in item.iter_markers("stores"))
+        return left_out or (store in REFUSE_HOT and "hot" in params.values())
+
+    refused = [item for item in items if is_refused(item)]
+    config.hook.pytest_deselected(items=refused)
+    items[:] = [item for item in items if item not in set(refused)]
 
 
 @pytest.fixture
@@ -61,7 +79,8 @@ def store_url(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> str
     """The store's database."""
     if store == "sqlite":
         return f"sqlite:///{tmp_path}/ledger.db"
-    return str(request.getfixturevalue({"postgres": "server_url", "mariadb": "mariadb_url"}[store]))
+    fixtures = {"postgres": "server_url", "mariadb": "mariadb_url", "firebird": "firebird_url"}
+    return str(request.getfixturevalue(fixtures[store]))
 
 
 @pytest.fixture

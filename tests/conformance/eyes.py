@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pymysql
+from sqlalchemy import NullPool, create_engine, inspect
 
 from tests.support.mariadb import arguments_of
 
@@ -17,6 +19,9 @@ class Raw(ABC):
     """Statements on the tables themselves: `{s}.` stands before the name of each."""
 
     store: str
+    # Whether accounts can be kept hot, and what the movement's own number is called.
+    has_tail = True
+    position = "position"
 
     def __init__(self, schema: str) -> None:
         self.schema = schema
@@ -201,9 +206,61 @@ class SqliteRaw(Raw):
         self.connection.close()
 
 
+class FirebirdRaw(Raw):
+    """By SQLAlchemy, each statement in a transaction of its own. Some columns have names that every database takes."""
+
+    store = "firebird"
+    has_tail = False
+    position = "transfer_id"
+
+    def __init__(self, url: str, schema: str) -> None:
+        super().__init__(schema)
+        self._engine = create_engine(url, poolclass=NullPool)
+
+    def __call__(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
+        """Run a statement, commit it and return its rows."""
+        spelt = in_store(statement, self.schema, "firebird")
+        with self._engine.begin() as connection:
+            result = connection.exec_driver_sql(spelt, params)
+            return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
+
+    def tables(self) -> list[str]:
+        """The tables, without the ledger's prefix."""
+        return sorted(
+            name.removeprefix(f"{self.schema}_")
+            for name in inspect(self._engine).get_table_names()
+            if name.startswith(f"{self.schema}_")
+        )
+
+    def columns(self, view: str) -> list[str]:
+        """The columns."""
+        return [column["name"] for column in inspect(self._engine).get_columns(f"{self.schema}_{view}")]
+
+    def versions(self) -> list[tuple[Any, ...]]:
+        """By all columns but the count of locks: a lock is an UPDATE here."""
+        return self(
+            "SELECT account_id, keeping, state, amount, held, payments, turns, last_id, changed_at FROM {s}.base "
+            "ORDER BY account_id"
+        )
+
+    def disarm(self, table: str) -> None:
+        """Drop the checks; there are no triggers."""
+        for (name,) in self(
+            "SELECT trim(rdb$constraint_name) FROM rdb$relation_constraints "
+            "WHERE rdb$constraint_type = 'CHECK' AND rdb$relation_name = upper('{s}." + table + "')"
+        ):
+            self(f"ALTER TABLE {{s}}.{table} DROP CONSTRAINT {name}")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
 def in_store(statement: str, schema: str, store: str) -> str:
     """The statement with the ledger's own tables, parameters as the store writes them."""
-    if store == "sqlite":
+    if store in ("sqlite", "firebird"):
+        if store == "firebird":
+            statement = re.sub(r'{s}\."(\w+)"', r"{s}.\1", statement).replace("{s}.migration", "{s}.version")
         return statement.replace('{s}."', f'"{schema}_').replace("{s}.", f"{schema}_").replace("%s", "?")
     if store == "mariadb":
         statement = statement.replace("ANALYZE {s}", "ANALYZE TABLE {s}")

@@ -22,6 +22,7 @@ def pay(book: Ledger, key: str, debit: str, credit: str, amount: int, **more: ob
     return book.post(key=key, debit=debit, credit=credit, amount=amount, **wanted)  # type: ignore[arg-type]
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_an_account_opens_with_its_terms(book: Ledger) -> None:
     """The defaults are direct and a floor of 0; what was asked for is what is stored."""
     plain = book.open_account("seller:42", "BRL")
@@ -34,6 +35,7 @@ def test_an_account_opens_with_its_terms(book: Ledger) -> None:
 
 
 @pytest.mark.req("0.2")
+@pytest.mark.stores(without=("firebird",))
 def test_an_account_opens_once(book: Ledger) -> None:
     """Opened again on equal terms it is the same account; on other terms it is a conflict that names them."""
     first = book.open_account("a", "BRL", keeping="hot", floor=None)
@@ -102,7 +104,9 @@ def test_a_page_has_a_limit(book: Ledger) -> None:
             book.entries("a", "BRL", limit=limit)
 
 
-@pytest.mark.parametrize("keeping", ["direct", "hot", "summed"])
+@pytest.mark.parametrize(
+    "keeping", ["direct", "hot", pytest.param("summed", marks=pytest.mark.stores(without=("firebird",)))]
+)
 def test_an_account_closes_when_it_is_empty(book: Ledger, keeping: Keeping) -> None:
     """Closing wants a zero balance; a closed account takes no transfers, isn't opened again, and stays readable."""
     book.open_account("a", "BRL", keeping=keeping)
@@ -131,6 +135,7 @@ def test_an_account_closes_when_it_is_empty(book: Ledger, keeping: Keeping) -> N
     assert pay(book, "in", "world", "a", 5).replayed, "what was posted before the closing is still replayed"
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_another_process_hears_of_a_closing(book: Ledger, reopen: Callable[..., Ledger]) -> None:
     """A process that believes an account open learns that it was closed, and posts nothing."""
     book.open_account("a", "BRL", keeping="hot", floor=None)
@@ -140,6 +145,28 @@ def test_another_process_hears_of_a_closing(book: Ledger, reopen: Callable[..., 
     book.close_account("a", "BRL")
     with pytest.raises(lastro.AccountClosed):
         pay(other, "3", "world", "a", 1)
+
+
+@pytest.mark.parametrize("keeping", ["hot", "summed"])
+@pytest.mark.parametrize("way", ["post", "a few", "a batch", "partly"])
+def test_a_closing_is_told_before_the_funds(
+    book: Ledger, reopen: Callable[..., Ledger], keeping: Keeping, way: str
+) -> None:
+    """A debit that isn't covered, to an account that somebody closed, is refused for the closing, as everywhere else."""
+    book.open_account("a", "BRL", keeping=keeping)
+    book.open_account("b", "BRL", keeping=keeping, floor=None)
+    other = reopen()
+    pay(other, "1", "world", "b", 5)
+    pay(other, "2", "b", "world", 5)
+    book.close_account("b", "BRL")
+    wanted: dict[str, Any] = {"kind": "pay", "debit": "a", "credit": "b", "amount": 1, "currency": "BRL"}
+    if way == "partly":
+        outcomes = other.post_many([wanted | {"key": f"{number}"} for number in range(3, 6)], partial=True)
+        assert {type(outcome) for outcome in outcomes} == {lastro.AccountClosed}
+        return
+    many = [wanted | {"key": f"{number}"} for number in range(3, 5 if way == "a few" else 40)]
+    with pytest.raises(lastro.AccountClosed):
+        other.post(**wanted, key="3") if way == "post" else other.post_many(many)
 
 
 def test_an_account_opens_when_the_clock_says(reopen: Callable[..., Ledger]) -> None:

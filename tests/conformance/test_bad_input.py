@@ -208,6 +208,7 @@ def test_a_batch_of_something_else(book: Ledger, raw: Raw) -> None:
     assert raw.written() == before
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_the_edges_are_accepted(book: Ledger) -> None:
     """What lies just inside: 1, 2^63−1, whole Decimals, 400 characters, the first and the last moment."""
     book.open_account("a", "BRL", keeping="hot", floor=None)
@@ -267,7 +268,7 @@ def test_accounts_that_look_alike_are_distinct(book: Ledger, raw: Raw) -> None:
     for number, name in enumerate(ALIKE):
         assert book.balance(name, "BRL").posted == number + 1
         assert book.balance("money", name).posted == number + 1
-    assert raw.one("SELECT count(DISTINCT name) FROM {s}.account") == len(ALIKE) + 2
+    assert len(set(raw("SELECT name FROM {s}.account"))) == len(ALIKE) + 2
 
 
 @pytest.mark.req("1.1")

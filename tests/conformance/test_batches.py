@@ -33,6 +33,7 @@ def books(book: Ledger) -> Ledger:
     return book
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_a_batch_does_what_its_transfers_would_do(books: Ledger, raw: Raw) -> None:
     """In their order, each against what those before it left: balances, chains, payments and tail as one by one."""
     batch = [
@@ -184,6 +185,7 @@ def test_a_batch_records_one_moment(reopen: Callable[..., Ledger]) -> None:
     assert [transfer.occurred_at.year for transfer, _ in outcomes] == [2026, 2025]
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_stale_beliefs_do_not_mislead_a_batch(books: Ledger, reopen: Callable[..., Ledger]) -> None:
     """A process that believes an account hot and free posts a batch rightly after it became direct elsewhere."""
     other = reopen()

@@ -16,7 +16,7 @@ from lastro import Ledger, PeriodClosed, PeriodConflict
 from tests.conformance.adapters import Caller
 from tests.conformance.conftest import Raw
 
-pytestmark = pytest.mark.usefixtures("balanced")
+pytestmark = [pytest.mark.usefixtures("balanced"), pytest.mark.stores(without=("firebird",))]
 
 OCTOBER_ENDS = datetime(2025, 11, 1, tzinfo=UTC)
 SEPTEMBER_ENDS = datetime(2025, 10, 1, tzinfo=UTC)

@@ -27,6 +27,7 @@ def wanted(**changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(KEEPINGS, KEEPINGS)))
+@pytest.mark.stores(without=("firebird",))
 def test_a_change_of_keeping_changes_no_balance(book: Ledger, before: Keeping, after: Keeping) -> None:
     """From any keeping to any: the balance stands, the floor stays, and postings go on in the new way."""
     book.open_account("a", "BRL", keeping=before, floor=-3)
@@ -46,6 +47,7 @@ def test_a_change_of_keeping_changes_no_balance(book: Ledger, before: Keeping, a
     assert book.balance("a", "BRL").posted == 0
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_another_process_follows_a_change(book: Ledger, reopen: Callable[..., Ledger]) -> None:
     """A process that posted the old way goes on rightly after each change, in single postings and reversals."""
     book.open_account("a", "BRL", keeping="hot", floor=None)
@@ -76,6 +78,7 @@ def test_a_keeping_is_one_of_three(book: Ledger, word: Any) -> None:
 
 
 @pytest.mark.req("0.4")
+@pytest.mark.stores(without=("firebird",))
 def test_one_round_folds_everything_in(book: Ledger, raw: Raw) -> None:
     """A round moves each account's tail into its base, says what it did, and the next finds nothing."""
     for name in ("a", "b"):
@@ -94,6 +97,7 @@ def test_one_round_folds_everything_in(book: Ledger, raw: Raw) -> None:
 
 @pytest.mark.req("0.4")
 @pytest.mark.case("S03")
+@pytest.mark.stores(without=("firebird",))
 def test_a_batch_is_at_most_5000_rows(book: Ledger, raw: Raw) -> None:
     """More than one batch of tail rows is folded in batch by batch, with statistics from an almost empty table."""
     book.open_account("a", "BRL", keeping="hot")
@@ -112,6 +116,7 @@ def test_a_batch_is_at_most_5000_rows(book: Ledger, raw: Raw) -> None:
 
 @pytest.mark.req("0.11")
 @pytest.mark.case("S01")
+@pytest.mark.stores(without=("firebird",))
 def test_a_tail_without_a_base_row_is_kept(book: Ledger, raw: Raw) -> None:
     """Entries of an account whose base row is missing stay in the tail: their sum isn't lost."""
     book.open_account("a", "BRL", keeping="hot")
@@ -152,6 +157,7 @@ def test_counters_are_spread_over_16_slices(book: Ledger, ledger: Ledger, server
     assert set(slices) <= written <= set(range(16))
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_a_counter_takes_whole_numbers(book: Ledger, raw: Raw) -> None:
     """Names of 1 … 255 characters, changes of 64 bits; a slice that would leave them is refused, not wrapped."""
     before = raw.written()

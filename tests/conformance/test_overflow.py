@@ -24,6 +24,7 @@ def wanted(**changed: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("batched", [False, True], ids=["alone", "batched"])
 @pytest.mark.parametrize("keeping", KEEPINGS)
+@pytest.mark.stores(without=("firebird",))
 def test_two_of_the_largest_do_not_fit(book: Ledger, raw: Raw, keeping: Keeping, batched: bool) -> None:
     """A balance takes 2^63−1 and not one unit more, by credit or by debit; refused, with nothing written."""
     book.open_account("a", "BRL", keeping=keeping, floor=None)
@@ -70,6 +71,7 @@ def test_a_batch_adds_up_beyond_64_bits(book: Ledger, raw: Raw) -> None:
     assert raw.written() == before
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_back_and_forth_in_a_batch(book: Ledger) -> None:
     """The largest amount back and forth in one batch stays within the range at every step and is accepted."""
     book.open_account("a", "BRL", floor=None)

@@ -45,6 +45,8 @@ def test_every_pair_of_keepings(book: Ledger, raw: Raw, debit: Keeping, floor: i
         )
         assert (transfer.credit_before, transfer.credit_after) == ((0, 30) if credit == "direct" else (None, None))
         assert book.transfer(key) == transfer
+        if not raw.has_tail:
+            continue
         tails = raw("SELECT amount FROM {s}.tail AS tail WHERE transfer_id = %s ORDER BY amount", transfer.id)
         assert tails == [(sign * 30,) for sign, keeping in ((-1, debit), (1, credit)) if keeping == "hot"]
 
@@ -89,10 +91,10 @@ def test_all_fields_come_back(book: Ledger, raw: Raw) -> None:
         for field, value in given.items():
             assert getattr(stored, field) == value, field
         assert stored.occurred_at.utcoffset() == timedelta(0)
-    assert raw.one("SELECT count(DISTINCT position) FROM {s}.movement") == 2
+    assert raw.one("SELECT count(DISTINCT movement_key) FROM {s}.movement") == 2
     assert {entry.cause for entry in book.entries(name, "C" * 32)} == {fields["cause"]}
     assert raw.columns("movement") == [
-        "position", "movement_key", "kind", "currency", "debit", "credit", "amount", "occurred_at", "recorded_at",
+        raw.position, "movement_key", "kind", "currency", "debit", "credit", "amount", "occurred_at", "recorded_at",
         "cause", "reverses",
     ]  # fmt: skip
 
@@ -289,6 +291,7 @@ def test_a_moment_that_cannot_be_right_is_not_read(book: Ledger, raw: Raw, store
         "postgres": ("'-infinity'", "'20000-01-01'"),
         "mariadb": ("'0000-00-00'", "'2026-02-00'"),
         "sqlite": ("-9223372036854775808", "999999999999999999"),
+        "firebird": ("-9223372036854775808", "999999999999999999"),
     }
     value = beyond[store][moment == "occurred_at"]
     column = None if store == "postgres" else moment
@@ -359,6 +362,7 @@ def test_a_transfer_that_is_not_there_is_none(book: Ledger) -> None:
 
 @pytest.mark.req("0.6")
 @pytest.mark.req("2.1")
+@pytest.mark.stores(without=("firebird",))
 def test_the_ledger_offers_no_way_to_change_history(book: Ledger) -> None:
     """There is no method that updates or deletes; what was posted reads the same after everything else happened."""
     book.open_account("a", "BRL", keeping="hot")

@@ -26,6 +26,7 @@ def wanted(**changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.req("0.5")
+@pytest.mark.stores(without=("firebird",))
 def test_a_balance_is_base_and_tail(book: Ledger, raw: Raw) -> None:
     """Before, between and after consolidation the balance is the same, to whoever reads it by method or by view."""
     book.open_account("a", "BRL", keeping="hot")
@@ -83,6 +84,7 @@ def test_entries_are_read_in_pages(book: Ledger) -> None:
     assert book.entries("a", "BRL", after=seen[-1].transfer_id) == []
 
 
+@pytest.mark.stores(without=("firebird",))
 def test_the_entry_view_shows_both_sides(book: Ledger, raw: Raw) -> None:
     """The view is the read API for SQL: a debit and a credit a transfer, with who, whence and the balances."""
     book.open_account("a", "BRL")

@@ -12,8 +12,11 @@ import pytest
 import lastro
 from lastro.batching import AsyncBatcher, Batcher
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
+from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
+from lastro.ledger.points_blocking import HeldPoints, Points
 
 TWINS: list[tuple[Any, Any]] = [(HeldLedger, AsyncHeldLedger), (Ledger, AsyncLedger), (Batcher, AsyncBatcher)]
+TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
 # Made on the spot by both: there is nothing to wait for.
 NOT_AWAITED = {"within", "batching"}
 

@@ -195,7 +195,8 @@ def test_a_role_without_rights(reopen: Callable[..., Ledger], server_url: str, r
     [
         ("", "begins with its scheme"),
         ("lastro", "begins with its scheme"),
-        ("oracle://u:s3cret@h/d", "postgresql:// and embedded://"),
+        ("nosuch://u:s3cret@h/d", "postgresql:// and embedded://"),
+        ("oracle+cx_oracle://u:s3cret@h/d", "driver"),
         ("u:s3cret@h/d", "begins with its scheme"),
     ],
 )

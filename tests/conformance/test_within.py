@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 import lastro
 from lastro import Ledger
+from lastro.model.account import Keeping
 from tests.conformance.adapters import Caller, Loop
 from tests.conformance.conftest import Raw
 
@@ -61,7 +62,7 @@ def test_every_operation_is_the_callers_to_undo(books: Ledger, caller: Caller, r
     assert held.reverse("before", "undo").transfer.amount == 5
     held.bump("orders", 3)
     assert held.count("orders") == 3
-    assert held.account("new", "USD").keeping == "hot"
+    assert held.account("new", "USD").floor is None
     assert [account.name for account in held.accounts(prefix="new")] == ["new"]
     assert [entry.key for entry in held.entries("a", "BRL")] == ["before", "3", "undo"]
     assert held.transfer("undo") is not None
@@ -248,6 +249,22 @@ def test_a_rolled_back_account_is_not_believed_in(books: Ledger, caller: Caller,
     held.post(**wanted(key="not kept", credit="hot"))
     caller.rollback()
     assert books.reverse("1", "undo").transfer.debit_before == 5
+
+
+@pytest.mark.parametrize("keeping", ["hot", "direct"])
+def test_a_rolled_back_world_is_not_believed_in(
+    books: Ledger, caller: Caller, keeping: Keeping, reopen: Callable[..., Ledger]
+) -> None:
+    """The world of a new currency that was rolled back is not the other side of what is posted after another opened it."""
+    floor = None if keeping == "hot" else 0
+    held = books.within(caller.handle)
+    held.open_account("new", "EUR", keeping=keeping, floor=floor)
+    held.post(**wanted(key="1", credit="new", currency="EUR"))
+    caller.rollback()
+    other = reopen()
+    other.open_account("newer", "EUR", keeping=keeping, floor=floor)
+    books.post(**wanted(key="2", credit="newer", currency="EUR"))
+    assert [entry.counter_account for entry in other.entries("newer", "EUR")] == ["world"]
 
 
 # --- what within() does not take ---------------------------------------------------------------------------------------

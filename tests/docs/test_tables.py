@@ -18,6 +18,7 @@ from tests.docs.tables import code, marked, rows
 from tests.house.checkout import PACKAGE, ROOT
 
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+DJANGO = ROOT / "docs" / "django.md"
 GUIDE = ROOT / "docs" / "guide.md"
 LIMITS = ROOT / "docs" / "limits.md"
 OPERATING = ROOT / "docs" / "operating.md"
@@ -107,7 +108,7 @@ def test_the_table_of_connections_and_retries() -> None:
     ]
 
 
-@pytest.mark.parametrize("view", ["balance", "entry", "movement"])
+@pytest.mark.parametrize("view", ["balance", "entry", "movement", "hold_standing"])
 def test_the_columns_of_the_views(view: str, ledger: Ledger, connection: psycopg.Connection[tuple[str]]) -> None:
     """The reference lists exactly the columns that each view has, in their order."""
     assert ledger.partitions()
@@ -194,3 +195,21 @@ def test_measurements_are_the_ones_that_are_taken() -> None:
     }
     told = set(re.findall(r"`(lastro_\w+)`", OPERATING.read_text("utf-8")))
     assert told == taken
+
+
+def test_the_settings_of_django() -> None:
+    """The page on Django says of each option of LASTRO what the module says, and what it is without it."""
+    from lastro.django import configuration
+
+    told = rows(DJANGO, "django settings")
+    assert [code(option)[0] for option, _, _ in told] == list(configuration.OPTIONS)
+    for option, means, without in told:
+        assert f"| {option} | {means} | {without} |" in str(configuration.__doc__)
+    values = [configuration.Configured()._asdict()[option.lower()] for option in configuration.OPTIONS]
+    assert [without.strip("`").replace(",", "") for _, _, without in told] == [str(value) for value in values]
+
+
+def test_the_checks_of_django() -> None:
+    """The page on Django lists each number that `manage.py check` can give."""
+    given = re.findall(r'"(lastro\.E\d+)"', (PACKAGE / "django" / "configuration.py").read_text("utf-8"))
+    assert [code(check)[0] for check, _ in rows(DJANGO, "django checks")] == sorted(set(given))

@@ -14,6 +14,7 @@ from tests.support.acknowledged import intents, judge
 from tests.support.clients import ACCOUNTS, FOLD_ROWS_MAX, client, until_acked, until_gone
 from tests.support.money import fund, posted, transfer
 from tests.support.sessions import Observer
+from tests.support.stores import on_every_store, rows_of
 
 CLIENTS = 2
 SHORT_ROUNDS, LONG_ROUNDS = 2, 25
@@ -31,17 +32,18 @@ def kill_rounds(*, ledger: Ledger, url: str, observer: Observer, directory: Path
     """Kill clients and a consolidator again and again; judge each time, and resubmit everything at the end."""
     name, choice = ledger._operations.ledger, random.Random(rounds)
     for number in range(rounds):
+        before = observer.sessions()
         with ExitStack() as stack:
             running = [
                 stack.enter_context(client("post", url, name, directory, f"{number}-{part}")) for part in range(CLIENTS)
             ]
             running.append(stack.enter_context(client("consolidate", url, name)))
             until_acked(observer, directory, choice.randint(1, ACKED_A_ROUND_MAX))
+            theirs = observer.sessions() - before
             for process in running:
                 process.kill()
                 process.wait()
-        others = "SELECT array_agg(pid) FROM pg_stat_activity WHERE query ~ %s AND pid <> pg_backend_pid()"
-        until_gone(observer, set(observer.value(others, rf"\m{name}\M") or []) - own_pids(ledger))
+        until_gone(observer, theirs)
         between = judge(directory, url, name)
         assert not between.lost
         assert not between.invented
@@ -56,43 +58,41 @@ def kill_rounds(*, ledger: Ledger, url: str, observer: Observer, directory: Path
     )
 
 
-def own_pids(ledger: Ledger) -> set[int]:
-    """Return the server processes of this ledger's own pool."""
-    pool = ledger._engine._pool  # type: ignore[attr-defined]
-    return {connection.info.backend_pid for connection in pool._pool}
-
-
+@on_every_store
+@pytest.mark.req("1.4")
 @pytest.mark.case("C110")
 @pytest.mark.usefixtures("accounts")
-def test_killed_clients(ledger: Ledger, server_url: str, observer: Observer, tmp_path: Path) -> None:
+def test_killed_clients(ledger: Ledger, store_url: str, observer: Observer, tmp_path: Path) -> None:
     """SIGKILL in the middle of anything: what was acknowledged is there, nothing else is, and retries are exact."""
-    kill_rounds(ledger=ledger, url=server_url, observer=observer, directory=tmp_path, rounds=SHORT_ROUNDS)
+    kill_rounds(ledger=ledger, url=store_url, observer=observer, directory=tmp_path, rounds=SHORT_ROUNDS)
 
 
 @pytest.mark.soak
+@on_every_store
 @pytest.mark.usefixtures("accounts")
-def test_killed_clients_for_long(ledger: Ledger, server_url: str, observer: Observer, tmp_path: Path) -> None:
+def test_killed_clients_for_long(ledger: Ledger, store_url: str, observer: Observer, tmp_path: Path) -> None:
     """The same, over a hundred kills."""
-    kill_rounds(ledger=ledger, url=server_url, observer=observer, directory=tmp_path, rounds=LONG_ROUNDS)
+    kill_rounds(ledger=ledger, url=store_url, observer=observer, directory=tmp_path, rounds=LONG_ROUNDS)
 
 
+@on_every_store
 @pytest.mark.req("0.4")
 @pytest.mark.case("C020")
-def test_a_consolidator_killed_with_a_batch_in_hand(ledger: Ledger, server_url: str, observer: Observer) -> None:
+def test_a_consolidator_killed_with_a_batch_in_hand(ledger: Ledger, store_url: str, observer: Observer) -> None:
     """A consolidator that dies between its statement and its commit gives the whole batch back."""
     fund(ledger, "platform", 0, "hot")
     for number in range(3 * FOLD_ROWS_MAX):
         ledger.post(**transfer(f"credit:{number}", "world", "platform", 2))
     name = ledger._operations.ledger
-    account_id = observer.value(f"SELECT id FROM {name}.account WHERE name = 'platform'")
-    with client("hold", server_url, name, account_id) as process:
+    ((account_id,),) = rows_of(store_url, "SELECT id FROM {s}account WHERE name = 'platform'", name)
+    with client("hold", store_url, name, account_id) as process:
         assert process.stdout is not None
         word, rows, pid = process.stdout.readline().split()
         assert (word, int(rows)) == ("holding", FOLD_ROWS_MAX)
         assert posted(ledger, "platform") == 6 * FOLD_ROWS_MAX
         process.kill()
     until_gone(observer, {int(pid)})
-    assert observer.value(f"SELECT count(*) FROM {name}.tail") == 3 * FOLD_ROWS_MAX
+    assert rows_of(store_url, "SELECT count(*) FROM {s}tail", name) == [(3 * FOLD_ROWS_MAX,)]
     assert ledger.consolidate().rows == 3 * FOLD_ROWS_MAX
     assert posted(ledger, "platform") == 6 * FOLD_ROWS_MAX
     assert_balanced(ledger)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lastro.embedded import EmbeddedServer
-from tests.support.crashing import Crashed, crash, kill_backend, kill_postmaster
+from tests.support.crashing import Crashed, crash, kill_backend, kill_mariadbd, kill_postmaster
+from tests.support.mariadb import MariadbServer
 
 ACKED_A_RUN = 60
 LONG_RUNS = 15
@@ -32,6 +33,38 @@ def test_nothing_acknowledged_is_lost(server: EmbeddedServer, tmp_path: Path, ki
     assert not crashed.verdict.lost
     assert not crashed.verdict.invented
     assert crashed.verdict.unanswered == 0, "every thread resubmitted until it was answered"
+
+
+@pytest.mark.req("1.4")
+def test_nothing_acknowledged_is_lost_on_mariadb(mariadb: Callable[..., MariadbServer], tmp_path: Path) -> None:
+    """The same with kill -9 of mariadbd, where each commit is flushed to the log (the server's default)."""
+    crashed = crash(mariadb(), tmp_path, runs=1, acked_a_run=ACKED_A_RUN, kill=kill_mariadbd)
+    report("kill_mariadbd", 1, crashed)
+    assert crashed.verdict.acked >= 2 * ACKED_A_RUN
+    assert not crashed.verdict.lost
+    assert not crashed.verdict.invented
+    assert crashed.verdict.unanswered == 0, "every thread resubmitted until it was answered"
+
+
+@pytest.mark.soak
+def test_nothing_acknowledged_is_lost_in_many_crashes_on_mariadb(
+    mariadb: Callable[..., MariadbServer], tmp_path: Path
+) -> None:
+    """The same, over many crashes of one server."""
+    crashed = crash(mariadb(), tmp_path, runs=LONG_RUNS, acked_a_run=ACKED_A_RUN, kill=kill_mariadbd)
+    report("kill_mariadbd", LONG_RUNS, crashed)
+    assert not crashed.verdict.lost
+    assert not crashed.verdict.invented
+    assert crashed.verdict.unanswered == 0
+
+
+@pytest.mark.soak
+def test_a_mariadb_that_forgets_is_found_out(mariadb: Callable[..., MariadbServer], tmp_path: Path) -> None:
+    """Canary: where the log is flushed once a second the same harness reports acknowledged postings as lost."""
+    server = mariadb({"innodb-flush-log-at-trx-commit": "0"})
+    crashed = crash(server, tmp_path, runs=CANARY_RUNS, acked_a_run=ACKED_A_RUN, kill=kill_mariadbd)
+    report("innodb_flush_log_at_trx_commit 0", CANARY_RUNS, crashed)
+    assert crashed.verdict.lost
 
 
 @pytest.mark.soak

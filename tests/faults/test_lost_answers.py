@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psycopg
+import pymysql
 import pytest
 
 import lastro
@@ -14,7 +16,7 @@ from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
 from tests.support.money import KEEPINGS, fund, posted, transfer
 from tests.support.proxy import Cut, Proxy
-from tests.support.sessions import Observer
+from tests.support.stores import MARIADB, POSTGRES, connected, on_every_server, rows_of, store_of, transaction
 
 SHORT, LONG = 60, 1_200
 CUT_SHARE = 0.35
@@ -41,9 +43,9 @@ def cutter() -> Cutter:
 
 
 @pytest.fixture
-def proxy(server_url: str, cutter: Cutter) -> Iterator[Proxy]:
+def proxy(store_url: str, cutter: Cutter) -> Iterator[Proxy]:
     """A proxy before the test's database."""
-    proxy = Proxy(server_url, cutter)
+    proxy = Proxy(store_url, cutter)
     yield proxy
     proxy.close()
 
@@ -55,8 +57,8 @@ def far(ledger: Ledger, proxy: Proxy) -> Iterator[Ledger]:
         yield far
 
 
-# The end of the text that commits: not COMMITTED, as BEGIN says it.
-COMMIT = b"COMMIT\x00"
+# The end of the text that commits: not COMMITTED, as BEGIN says it. MariaDB's packets have their length before them.
+COMMITS = {POSTGRES: b"COMMIT\x00", MARIADB: b"\x03COMMIT"}
 
 WAYS: dict[str, Callable[[Ledger], list[bool]]] = {
     "post": lambda ledger: [ledger.post(**transfer("k", "shop", "world", 40)).replayed],
@@ -68,19 +70,21 @@ WAYS: dict[str, Callable[[Ledger], list[bool]]] = {
 }
 
 
+@on_every_server
 @pytest.mark.case("C020")
 @pytest.mark.parametrize("keeping", KEEPINGS)
 @pytest.mark.parametrize("cut", ["before", "after"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_keyed_call_finds_out_by_itself(
-    *, ledger: Ledger, far: Ledger, proxy: Proxy, cutter: Cutter, keeping: Keeping, cut: Cut, way: str
+    *, store: str, ledger: Ledger, far: Ledger, proxy: Proxy, cutter: Cutter, keeping: Keeping, cut: Cut, way: str
 ) -> None:
     """In a transaction of our own a lost answer is asked for again under the same key: one effect, and its transfer."""
     fund(ledger, "shop", 60, keeping)
     ledger.post(**transfer("earned", "world", "shop", 40))
     far.post(**transfer("earned", "world", "shop", 40))  # from here on the accounts are known
     # A posting on a direct account is one statement that commits itself.
-    cutter.trigger = b"INSERT INTO" if way == "post" and keeping == "direct" else COMMIT
+    alone = store == POSTGRES and way == "post" and keeping == "direct"
+    cutter.trigger = b"INSERT INTO" if alone else COMMITS[store]
     cutter.plan = [cut]
     outcomes = WAYS[way](far)
     assert proxy.cuts == [cut]
@@ -90,14 +94,15 @@ def test_a_keyed_call_finds_out_by_itself(
     assert_balanced(ledger)
 
 
+@on_every_server
 @pytest.mark.req("0.8")
 @pytest.mark.parametrize("cut", ["before", "after"])
 def test_a_bump_says_that_it_does_not_know(
-    *, ledger: Ledger, far: Ledger, proxy: Proxy, cutter: Cutter, cut: Cut
+    *, store: str, ledger: Ledger, far: Ledger, proxy: Proxy, cutter: Cutter, cut: Cut
 ) -> None:
     """A bump has no key: a lost answer is OutcomeUnknown and isn't tried again, so it never counts twice."""
     far.bump("orders")
-    cutter.trigger, cutter.plan = b"orders", [cut]
+    cutter.trigger, cutter.plan = b"orders" if store == POSTGRES else COMMITS[store], [cut]
     with pytest.raises(OutcomeUnknown) as caught:
         far.bump("orders")
     assert caught.value.committed == "unknown"
@@ -105,11 +110,12 @@ def test_a_bump_says_that_it_does_not_know(
     assert ledger.count("orders") == (2 if cut == "after" else 1)
 
 
-def test_answers_that_stay_away(*, ledger: Ledger, far: Ledger, proxy: Proxy, cutter: Cutter) -> None:
+@on_every_server
+def test_answers_that_stay_away(*, store: str, ledger: Ledger, far: Ledger, proxy: Proxy, cutter: Cutter) -> None:
     """When no try is answered the call ends as OutcomeUnknown; the same call later tells, and does no harm."""
     fund(ledger, "shop", 100, "hot")
     far.balance("shop", "BRL")
-    cutter.trigger = COMMIT
+    cutter.trigger = COMMITS[store]
     cutter.plan = ["before", "before", "before", "before", "after"]
     with pytest.raises(OutcomeUnknown) as caught:
         far.post(**transfer("k", "shop", "world", 40))
@@ -120,43 +126,41 @@ def test_answers_that_stay_away(*, ledger: Ledger, far: Ledger, proxy: Proxy, cu
     assert len(proxy.cuts) > 1
 
 
-def resubmit(ledger: Ledger, url: str, cutter: Cutter, proxy: Proxy, observer: Observer, *, keyed: int) -> None:
+def resubmit(ledger: Ledger, url: str, cutter: Cutter, proxy: Proxy, *, keyed: int) -> None:
     """Post many transfers in transactions of the caller's, a third of whose commits are cut; resubmit until answered."""
     fund(ledger, "platform", 0, "hot")
     fund(ledger, "shop", 0)
     choice, unanswered, name = random.Random(keyed), 0, ledger._operations.ledger
-    cutter.trigger = COMMIT
+    cutter.trigger = COMMITS[store_of(url)]
     with lastro.connect(url, ledger=name) as held:
         for number in range(keyed):
             cutter.plan = [choice.choice(("before", "after"))] if choice.random() < CUT_SHARE else []
             answered = False
             while not answered:
                 try:
-                    with psycopg.connect(proxy.url) as caller:
+                    with closing(connected(proxy.url)) as caller, transaction(caller):
                         held.within(caller).post(
                             **transfer(f"k:{number}", "world", ("platform", "shop")[number % 2], 3)
                         )
                     answered = True
-                except psycopg.OperationalError:
+                except (psycopg.Error, pymysql.Error):
                     unanswered += 1
     assert unanswered == len(proxy.cuts) > 0
-    assert observer.value(f"SELECT count(*) FROM {name}.transfer WHERE key LIKE 'k:%%'") == keyed
+    assert rows_of(url, "SELECT count(*) FROM {s}transfer AS t WHERE t.key LIKE 'k:%'", name) == [(keyed,)]
     assert posted(ledger, "platform") + posted(ledger, "shop") == 3 * keyed
     assert_balanced(ledger)
     print(f"{keyed} keyed postings, {unanswered} commits cut ({proxy.cuts.count('after')} after): 0 lost, 0 twice")  # noqa: T201
 
 
+@on_every_server
 @pytest.mark.req("0.2")
-def test_the_callers_own_commit(
-    *, ledger: Ledger, server_url: str, cutter: Cutter, proxy: Proxy, observer: Observer
-) -> None:
+def test_the_callers_own_commit(*, ledger: Ledger, store_url: str, cutter: Cutter, proxy: Proxy) -> None:
     """Whoever commits itself and gets no answer resubmits under the same key: exactly once each."""
-    resubmit(ledger, server_url, cutter, proxy, observer, keyed=SHORT)
+    resubmit(ledger, store_url, cutter, proxy, keyed=SHORT)
 
 
 @pytest.mark.soak
-def test_the_callers_own_commit_for_long(
-    *, ledger: Ledger, server_url: str, cutter: Cutter, proxy: Proxy, observer: Observer
-) -> None:
+@on_every_server
+def test_the_callers_own_commit_for_long(*, ledger: Ledger, store_url: str, cutter: Cutter, proxy: Proxy) -> None:
     """The same, 1,200 times."""
-    resubmit(ledger, server_url, cutter, proxy, observer, keyed=LONG)
+    resubmit(ledger, store_url, cutter, proxy, keyed=LONG)

@@ -5,21 +5,26 @@ Lastro as the naive ledger speaks: the same operations, and answers that can be 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import aiosqlite
+import asyncmy
 import psycopg
 
 import lastro
-from lastro import AsyncLedger, Ledger, Posted
+from lastro import AsyncLedger, Captured, Hold, Ledger, Placed, Posted, Released
 from lastro.errors import LastroError
 from lastro.ledger import HeldLedger
+from lastro.testing import assert_balanced
+from lastro.testing.clock import Clock
+from tests.support.mariadb import arguments_of
+from tests.support.stores import connected, store_of
 
 CURRENCY = "BRL"
-SQLITE = "sqlite:///"
+START = datetime(2026, 1, 1, tzinfo=UTC)
 DETAILS = ("needed", "available", "floor", "left", "posted", "index")
 
 
@@ -57,7 +62,8 @@ class Blocking:
 
     def __init__(self, url: str, name: str) -> None:
         self._url = url
-        self._ledger = lastro.connect(url, ledger=name, pool_max=2)
+        self._clock = Clock(START)
+        self._ledger = lastro.connect(url, ledger=name, pool_max=2, clock=self._clock)
         self._ledger.migrate()
 
     @property
@@ -66,20 +72,31 @@ class Blocking:
         return self._ledger
 
     def ask(self, operation: str, **arguments: Any) -> Any:
-        """Do one operation on connections of the ledger's own."""
+        """Do one operation on connections of the ledger's own, or let time pass."""
+        if operation == "pass_hours":
+            return _pass(self._clock, **arguments)
         return _do(self._ledger, operation, arguments)
 
     @contextmanager
     def transaction(self) -> Iterator[Callable[..., Any]]:
         """Yield `ask` for one transaction of the caller's, which is committed unless the block raises."""
-        connection = _connected(self._url)
-        with closing(connection), connection:
+        with closing(connected(self._url)) as connection:
             held = self._ledger.within(connection)
             yield lambda operation, **arguments: _do(held, operation, arguments)
+            connection.commit()
 
     def close(self) -> None:
         """Close the connections."""
         self._ledger.close()
+
+
+class Checked(Blocking):
+    """The blocking ledger, whose books are audited at the end of each history."""
+
+    def close(self) -> None:
+        """Audit the books, then close the connections."""
+        assert_balanced(self.ledger)
+        super().close()
 
 
 class Awaiting:
@@ -88,11 +105,14 @@ class Awaiting:
     def __init__(self, url: str, name: str) -> None:
         self._url = url
         self._runner = asyncio.Runner()
-        self._ledger: AsyncLedger = self._run(lastro.connect_async(url, ledger=name, pool_max=2))
+        self._clock = Clock(START)
+        self._ledger: AsyncLedger = self._run(lastro.connect_async(url, ledger=name, pool_max=2, clock=self._clock))
         self._run(self._ledger.migrate())
 
     def ask(self, operation: str, **arguments: Any) -> Any:
-        """Do one operation on connections of the ledger's own."""
+        """Do one operation on connections of the ledger's own, or let time pass."""
+        if operation == "pass_hours":
+            return _pass(self._clock, **arguments)
         return _do(_Run(self._ledger, self._run), operation, arguments)
 
     @contextmanager
@@ -104,7 +124,8 @@ class Awaiting:
             yield lambda operation, **arguments: _do(held, operation, arguments)
             self._run(connection.commit())
         finally:
-            self._run(connection.close())
+            # asyncmy's close() isn't awaited.
+            self._run(getattr(connection, "ensure_closed", connection.close)())
 
     def close(self) -> None:
         """Close the connections."""
@@ -126,18 +147,14 @@ class _Run:
         return lambda *args, **kwargs: self._run(method(*args, **kwargs))
 
 
-def _connected(url: str) -> Any:
-    return sqlite3.connect(_file_of(url)) if url.startswith(SQLITE) else psycopg.connect(url)
-
-
 async def _connected_awaiting(url: str) -> Any:
-    if url.startswith(SQLITE):
-        return await aiosqlite.connect(_file_of(url))
-    return await psycopg.AsyncConnection.connect(url)
-
-
-def _file_of(url: str) -> str:
-    return url.removeprefix(SQLITE)
+    match store_of(url):
+        case "sqlite":
+            return await aiosqlite.connect(url.removeprefix("sqlite:///"))
+        case "mariadb":
+            return await asyncmy.connect(**arguments_of(url), autocommit=False)
+        case _:
+            return await psycopg.AsyncConnection.connect(url)
 
 
 async def _awaited(awaitable: Any) -> Any:
@@ -176,6 +193,52 @@ def _close_account(ledger: Any, name: str) -> str:
     return "closed"
 
 
+def _place_hold(ledger: Any, *, key: str, account: str, amount: int, deadline: int, overdue: str = "expire") -> str:
+    placed: Placed = ledger.place_hold(
+        key=key,
+        account=account,
+        currency=CURRENCY,
+        amount=amount,
+        owner="histories",
+        expires_at=START + timedelta(hours=deadline),
+        overdue=overdue,
+    )
+    return "replayed" if placed.replayed else "created"
+
+
+def _capture(ledger: Any, *, key: str, hold: str, credit: str, amount: int | None, final: bool) -> tuple[str, int, int]:
+    captured: Captured = ledger.capture(key=key, hold=hold, credit=credit, kind="capture", amount=amount, final=final)
+    return ("replayed" if captured.replayed else "created", captured.transfer.amount, captured.released)
+
+
+def _release(ledger: Any, key: str, hold: str, amount: int | None) -> tuple[str, int]:
+    released: Released = ledger.release(key=key, hold=hold, amount=amount)
+    return ("replayed" if released.replayed else "created", released.amount)
+
+
+def _expire_holds(ledger: Any) -> int:
+    expired: int = ledger.expire_holds().holds
+    return expired
+
+
+def _overdue_holds(ledger: Any) -> list[str]:
+    return sorted(hold.key for hold in ledger.overdue_holds(limit=1_000))
+
+
+def _hold(ledger: Any, key: str) -> tuple[str, int, int, int, int]:
+    hold: Hold = ledger.hold(key)
+    return (hold.state, hold.captured, hold.released, hold.expired, hold.left)
+
+
+def _held(ledger: Any, name: str) -> int:
+    held: int = ledger.balance(name, CURRENCY).held
+    return held
+
+
+def _pass(clock: Clock, hours: int) -> None:
+    clock.advance(timedelta(hours=hours))
+
+
 def _bump(ledger: Any, counter: str, change: int) -> None:
     ledger.bump(counter, change)
 
@@ -207,6 +270,13 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "reverse": _reverse,
     "keep": _keep,
     "close_account": _close_account,
+    "place_hold": _place_hold,
+    "capture": _capture,
+    "release": _release,
+    "expire_holds": _expire_holds,
+    "overdue_holds": _overdue_holds,
+    "hold": _hold,
+    "held": _held,
     "bump": _bump,
     "consolidate": _consolidate,
     "balance": _balance,

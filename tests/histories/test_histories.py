@@ -1,84 +1,84 @@
-"""Random histories agree with the naive ledger for all three keepings and while keepings change; and would notice."""
+"""Random histories agree with the naive ledger on every store, while keepings change as well; and would notice."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from lastro import Ledger
 from lastro.sql.catalogue import Statement
-from lastro.testing import assert_balanced
-from tests.histories.answering import SQLITE, Awaiting, Blocking
+from tests.histories.answering import Awaiting, Blocking, Checked
+from tests.histories.holding import HoldHistories
 from tests.histories.machine import Length, tell
-from tests.support.schemas import drop
+from tests.support.schemas import names_on
+from tests.support.stores import on_every_store
 
-SHORT = Length(histories=40, steps=30)
-SHORT_ASYNC = Length(histories=25, steps=25)
+SHORT = Length(histories=30, steps=30)
+SHORT_ASYNC = Length(histories=20, steps=25)
 LONG = Length(histories=150, steps=50)
 
 
-class Checked(Blocking):
-    """The blocking ledger, whose books are audited at the end of each history."""
-
-    def close(self) -> None:
-        """Audit the books, then close the connections."""
-        assert_balanced(self.ledger)
-        super().close()
-
-
 @pytest.fixture
-def names(server_url: str) -> Iterator[Callable[[], str]]:
-    """Make names for ledgers; their schemas are dropped afterwards."""
-    made: list[str] = []
-
-    def name() -> str:
-        made.append(f"history_{secrets.token_hex(6)}")
-        return made[-1]
-
-    yield name
-    drop(server_url, made)
+def names(store_url: str) -> Iterator[Callable[[], str]]:
+    """Make names for ledgers on the store under test; they are dropped afterwards."""
+    with names_on(store_url) as name:
+        yield name
 
 
+@on_every_store
 @pytest.mark.req("0.5")
-@pytest.mark.req("1.6")
-def test_histories_agree(server_url: str, names: Callable[[], str]) -> None:
-    """Outcomes, balances, entries and counters of any history are the naive ledger's, and the books are in order."""
-    tell(lambda: Checked(server_url, names()), SHORT)
-
-
-def test_histories_agree_when_awaited(server_url: str, names: Callable[[], str]) -> None:
-    """The awaiting ledger gives the same answers."""
-    tell(lambda: Awaiting(server_url, names()), SHORT_ASYNC)
-
-
 @pytest.mark.req("1.4")
-@pytest.mark.parametrize(("kind", "length"), [(Checked, SHORT), (Awaiting, SHORT_ASYNC)])
-def test_histories_agree_on_sqlite(tmp_path: Path, kind: type[Blocking | Awaiting], length: Length) -> None:
-    """The same histories on SQLite: what every store answers is what the naive ledger answers."""
-    tell(lambda: kind(f"{SQLITE}{tmp_path}/{secrets.token_hex(6)}.db", "lastro"), length)
+@pytest.mark.req("1.6")
+def test_histories_agree(store_url: str, names: Callable[[], str]) -> None:
+    """Outcomes, balances, entries and counters of any history are the naive ledger's, and the books are in order."""
+    tell(lambda: Checked(store_url, names()), SHORT, rules=HoldHistories)
+
+
+@on_every_store
+@pytest.mark.req("1.4")
+def test_histories_agree_when_awaited(store_url: str, names: Callable[[], str]) -> None:
+    """The awaiting ledger gives the same answers."""
+    tell(lambda: Awaiting(store_url, names()), SHORT_ASYNC, rules=HoldHistories)
 
 
 @pytest.mark.soak
+@on_every_store
 @pytest.mark.parametrize("kind", [Checked, Awaiting])
-def test_histories_agree_for_long(server_url: str, names: Callable[[], str], kind: type[Blocking | Awaiting]) -> None:
+def test_histories_agree_for_long(store_url: str, names: Callable[[], str], kind: type[Blocking | Awaiting]) -> None:
     """Hundreds of longer histories, other ones each time."""
-    tell(lambda: kind(server_url, names()), LONG, derandomize=False)
+    tell(lambda: kind(store_url, names()), LONG, derandomize=False, rules=HoldHistories)
 
 
 @pytest.mark.req("0.11")
 def test_a_swallowed_conflict_would_be_found(
-    server_url: str, names: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    store_url: str, names: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A ledger that answers the same key with another body as a replay doesn't pass."""
     monkeypatch.setattr("lastro.plans.transfers.differing", lambda _stored, _wanted: {})
     with pytest.raises(AssertionError):
-        tell(lambda: Blocking(server_url, names()), SHORT)
+        tell(lambda: Blocking(store_url, names()), SHORT, rules=HoldHistories)
 
 
-def test_a_forgotten_tail_would_be_found(server_url: str, names: Callable[[], str]) -> None:
+@pytest.mark.req("3.2")
+@pytest.mark.parametrize(
+    ("place", "planted"),
+    [
+        ("lastro.plans.placing.differing_hold", lambda _stored, _wanted: {}),
+        ("lastro.plans.ending._by_account", lambda events: {events[0].account_id: 0}),
+    ],
+    ids=["a swallowed conflict", "money that stays held"],
+)
+def test_a_defect_of_holds_would_be_found(
+    store_url: str, names: Callable[[], str], monkeypatch: pytest.MonkeyPatch, place: str, planted: object
+) -> None:
+    """A ledger that takes another hold for a replay, or doesn't give back what was held, doesn't pass."""
+    monkeypatch.setattr(place, planted)
+    with pytest.raises(AssertionError):
+        tell(lambda: Blocking(store_url, names()), SHORT, rules=HoldHistories)
+
+
+def test_a_forgotten_tail_would_be_found(store_url: str, names: Callable[[], str]) -> None:
     """A ledger that judges a debit by the consolidated amount alone doesn't pass."""
 
     class Forgetful(Blocking):
@@ -87,7 +87,7 @@ def test_a_forgotten_tail_would_be_found(server_url: str, names: Callable[[], st
             forget_the_tail(self.ledger, name)
 
     with pytest.raises(AssertionError):
-        tell(lambda: Forgetful(server_url, names()), SHORT)
+        tell(lambda: Forgetful(store_url, names()), SHORT, rules=HoldHistories)
 
 
 def forget_the_tail(ledger: Ledger, name: str) -> None:

@@ -14,7 +14,7 @@ from tests.house.checkout import ROOT, files
 
 pytestmark = pytest.mark.house
 
-DOCUMENTED_MODULES = frozenset({"lastro", "lastro.charging", "lastro.embedded", "lastro.testing"})
+DOCUMENTED_MODULES = frozenset({"lastro", "lastro.charging", "lastro.django", "lastro.embedded", "lastro.testing"})
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`(?P<path>(?:\.ci|bench|docs|examples|src|tests)/[\w./-]*\w)(?:::(?P<name>\w+))?[^`]*`")
@@ -82,7 +82,7 @@ def _taken_from_deeper(node: ast.AST, public: frozenset[str]) -> Iterator[str]:
 
 
 def _public() -> frozenset[str]:
-    return frozenset(importlib.import_module("lastro").__all__) | {"testing"}
+    return frozenset(importlib.import_module("lastro").__all__) | {"django", "testing"}
 
 
 def test_links_and_paths_lead_somewhere() -> None:
@@ -99,7 +99,7 @@ def test_documented_commands_exist() -> None:
 
 
 def test_documented_python_uses_public_names_only() -> None:
-    """Python in the documents parses, and imports nothing deeper than `lastro`, `lastro.testing` and `lastro.embedded`."""
+    """Python in the documents parses, and imports nothing deeper than `lastro` and its packages for users."""
     public = _public()
     assert [fault for path in documents() for fault in hidden_names(path, path.read_text("utf-8"), public)] == []
 

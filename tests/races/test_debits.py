@@ -11,6 +11,7 @@ from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
 from tests.support.money import KEEPINGS, fund, posted, transfer
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import in_every_callers_transaction, on_every_store
 
 SPENDERS = 12
 
@@ -24,6 +25,7 @@ def keeping(request: pytest.FixtureRequest, ledger: Ledger) -> Keeping:
     return kept
 
 
+@in_every_callers_transaction
 @pytest.mark.req("0.3")
 @pytest.mark.req("1.6")
 @pytest.mark.case("C012")
@@ -44,6 +46,7 @@ def test_two_first_payments(ledger: Ledger, session: Sessions, observer: Observe
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.req("0.3")
 def test_the_second_payment_is_covered_when_the_first_rolls_back(
     ledger: Ledger, session: Sessions, observer: Observer, keeping: Keeping
@@ -60,6 +63,7 @@ def test_the_second_payment_is_covered_when_the_first_rolls_back(
     assert posted(ledger, "shop") == 0
 
 
+@on_every_store
 @pytest.mark.case("C009")
 def test_many_spenders_spend_what_is_there(ledger: Ledger, keeping: Keeping) -> None:
     """Of many payments of 30 at once from 100 three are covered; the others are refused with what is left."""
@@ -75,6 +79,7 @@ def test_many_spenders_spend_what_is_there(ledger: Ledger, keeping: Keeping) -> 
     assert_balanced(ledger)
 
 
+@on_every_store
 @pytest.mark.req("0.11")
 def test_a_retried_debit_that_emptied_the_account_is_replayed(ledger: Ledger, keeping: Keeping) -> None:
     """Once-only is judged before funds: the retry is told of the first, not that the money is gone."""

@@ -14,6 +14,7 @@ from lastro import InsufficientFunds, Ledger
 from lastro.testing import assert_balanced
 from tests.support.money import fold_within, fund, posted, transfer
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import on_every_store, rows_of
 
 CREDITS_A_THREAD = 60
 CREDITORS = 4
@@ -21,14 +22,11 @@ CONSOLIDATORS = 3
 
 
 @pytest.fixture
-def account_id(ledger: Ledger, connection: psycopg.Connection[Any]) -> int:
+def account_id(ledger: Ledger, store_url: str) -> int:
     """The id of `platform`, a hot account with 40 consolidated and 60 in the tail."""
     fund(ledger, "platform", 100, "hot")
-    row = connection.execute("SELECT id FROM account WHERE name = 'platform'").fetchone()
-    connection.rollback()
-    assert row is not None
-    found: int = row[0]
-    return found
+    ((found,),) = rows_of(store_url, "SELECT id FROM {s}account WHERE name = 'platform'", schema_of(ledger))
+    return int(found)
 
 
 @pytest.mark.req("0.1")
@@ -164,6 +162,7 @@ def test_two_consolidators_share_the_tail(
     assert_balanced(ledger)
 
 
+@on_every_store
 @pytest.mark.req("0.4")
 @pytest.mark.req("0.5")
 def test_consolidators_and_creditors_and_readers(ledger: Ledger, account_id: int) -> None:

@@ -16,6 +16,7 @@ from lastro.testing import assert_balanced
 from tests.support.money import CURRENCY, KEEPINGS, fund, posted, transfer
 from tests.support.posting_process import PostingProcess
 from tests.support.sessions import PATIENCE_S, Background, Observer, Sessions, pid_of
+from tests.support.stores import in_every_callers_transaction, on_every_server, on_every_store, rows_of, transaction
 
 # Every change from every keeping to every other one.
 ROUND: tuple[Keeping, ...] = ("hot", "summed", "direct", "summed", "hot", "direct")
@@ -44,7 +45,7 @@ class Load:
             return 2
 
         def within(name: str, number: int) -> int:
-            with caller.transaction():
+            with transaction(caller):
                 held = ledger.within(caller)
                 held.post(**transfer(f"{name}:in:{number}", "world", account, 3))
                 held.post(**transfer(f"{name}:out:{number}", account, "world", 1))
@@ -88,40 +89,41 @@ def change_under_load(ledger: Ledger, url: str, sessions: Sessions, *, rounds: i
     return acked
 
 
-def test_all_changes_under_load(ledger: Ledger, server_url: str, session: Sessions) -> None:
+@on_every_store
+def test_all_changes_under_load(ledger: Ledger, store_url: str, session: Sessions) -> None:
     """Threads and a process post on while the keeping changes: no refusal, no fault, not a cent lost."""
-    acked = change_under_load(ledger, server_url, session, rounds=SHORT_ROUNDS)
+    acked = change_under_load(ledger, store_url, session, rounds=SHORT_ROUNDS)
     assert acked > 0
 
 
+@on_every_store
 @pytest.mark.soak
-def test_all_changes_under_load_for_long(ledger: Ledger, server_url: str, session: Sessions) -> None:
+def test_all_changes_under_load_for_long(ledger: Ledger, store_url: str, session: Sessions) -> None:
     """The same, for hundreds of changes."""
-    acked = change_under_load(ledger, server_url, session, rounds=LONG_ROUNDS)
+    acked = change_under_load(ledger, store_url, session, rounds=LONG_ROUNDS)
     print(f"{LONG_ROUNDS * len(ROUND)} changes of keeping, {acked} posted meanwhile, 0 refused, 0 lost")  # noqa: T201
 
 
-def state(observer: Observer, ledger: Ledger, name: str) -> str:
+def state(url: str, ledger: Ledger, name: str) -> str:
     """Return the state of an account."""
-    schema = ledger._operations.ledger
-    found: str = observer.value(
-        f"SELECT base.state FROM {schema}.base JOIN {schema}.account ON id = account_id WHERE name = %s", name
-    )
-    return found
+    query = f"SELECT base.state FROM {{s}}base AS base JOIN {{s}}account ON id = account_id WHERE name = '{name}'"
+    ((found,),) = rows_of(url, query, ledger._operations.ledger)
+    return str(found)
 
 
+@on_every_server
 @pytest.mark.parametrize(
     ("kept", "to"), [("hot", "direct"), ("hot", "summed"), ("summed", "direct"), ("summed", "hot")]
 )
 def test_a_change_waits_for_what_was_posted_without_a_lock(
-    ledger: Ledger, session: Sessions, observer: Observer, kept: Keeping, to: Keeping
+    *, ledger: Ledger, store_url: str, session: Sessions, observer: Observer, kept: Keeping, to: Keeping
 ) -> None:
     """An open transaction that credited the account before is waited for, and its money is there afterwards."""
     fund(ledger, "platform", 100, kept)
     before = session()
     ledger.within(before).post(**transfer("before", "world", "platform", 7))
     going = Background(lambda: ledger.keep("platform", CURRENCY, to))
-    observer.until(lambda: state(observer, ledger, "platform") == "turning", "the account to be turned")
+    observer.until(lambda: state(store_url, ledger, "platform") == "turning", "the account to be turned")
     ledger.post(**transfer("meanwhile", "world", "platform", 5))
     ledger.post(**transfer("all", "platform", "world", 105))
     assert posted(ledger, "platform") == 0
@@ -152,10 +154,11 @@ def test_a_transaction_that_never_ends_ends_the_change(
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.parametrize("operation", ["keep", "close_account"])
 @pytest.mark.parametrize("kept", KEEPINGS)
 def test_a_change_does_not_wait_for_ever_for_a_debit(
-    ledger: Ledger, server_url: str, session: Sessions, kept: Keeping, operation: str
+    ledger: Ledger, store_url: str, session: Sessions, kept: Keeping, operation: str
 ) -> None:
     """A debit that holds the account's row in a transaction that never ends makes a change of terms a LockTimeout."""
     fund(ledger, "platform", 100, kept)
@@ -164,7 +167,7 @@ def test_a_change_does_not_wait_for_ever_for_a_debit(
     to: Keeping = "hot" if kept == "direct" else "direct"
     change = partial(Ledger.keep, keeping=to) if operation == "keep" else Ledger.close_account
     with (
-        lastro.connect(server_url, ledger=ledger._operations.ledger, lock_timeout_ms=100) as impatient,
+        lastro.connect(store_url, ledger=ledger._operations.ledger, lock_timeout_ms=100) as impatient,
         pytest.raises(LockTimeout),
     ):
         change(impatient, "platform", CURRENCY)
@@ -173,10 +176,11 @@ def test_a_change_does_not_wait_for_ever_for_a_debit(
     assert posted(ledger, "platform") == 99
 
 
+@on_every_server
 @pytest.mark.parametrize("ends", ["commit", "rollback"])
 @pytest.mark.parametrize("kept", KEEPINGS)
 def test_an_account_never_closes_on_a_credit_under_way(
-    ledger: Ledger, session: Sessions, observer: Observer, kept: Keeping, ends: str
+    *, ledger: Ledger, store_url: str, session: Sessions, observer: Observer, kept: Keeping, ends: str
 ) -> None:
     """Closing waits for credits that are under way; with money on it the account stays open and is kept as before."""
     fund(ledger, "platform", 0, kept)
@@ -186,13 +190,13 @@ def test_an_account_never_closes_on_a_credit_under_way(
     if kept == "direct":
         observer.until_anyone_waits_for(pid_of(credit))
     else:
-        observer.until(lambda: state(observer, ledger, "platform") == "turning", "the account to be turned")
+        observer.until(lambda: state(store_url, ledger, "platform") == "turning", "the account to be turned")
     getattr(credit, ends)()
     if ends == "commit":
         with pytest.raises(AccountNotEmpty) as caught:
             going.result()
         assert caught.value.posted == 7
-        assert state(observer, ledger, "platform") == "open"
+        assert state(store_url, ledger, "platform") == "open"
         assert ledger.account("platform", CURRENCY).keeping == kept
         ledger.post(**transfer("more", "world", "platform", 1))
         assert posted(ledger, "platform") == 8
@@ -204,8 +208,9 @@ def test_an_account_never_closes_on_a_credit_under_way(
     assert_balanced(ledger)
 
 
+@on_every_store
 @pytest.mark.parametrize("kept", KEEPINGS)
-def test_closing_against_credits(ledger: Ledger, observer: Observer, kept: Keeping) -> None:
+def test_closing_against_credits(ledger: Ledger, store_url: str, kept: Keeping) -> None:
     """Whoever wins, creditors or the closer: a closed account has no money on it."""
     for attempt in range(8):
         name = f"platform:{attempt}"
@@ -233,6 +238,6 @@ def test_closing_against_credits(ledger: Ledger, observer: Observer, kept: Keepi
         credited = [going.result() for going in crediting]
         closed = closing.result()
         assert posted(ledger, name) == 5 * credited.count("credited")
-        assert state(observer, ledger, name) == ("closed" if closed == "closed" else "open")
+        assert state(store_url, ledger, name) == ("closed" if closed == "closed" else "open")
         assert closed == "open" or credited == ["refused", "refused"]
     assert_balanced(ledger)

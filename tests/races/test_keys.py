@@ -10,6 +10,7 @@ from lastro.model.account import Keeping
 from lastro.testing import assert_balanced, temporary_ledger
 from tests.support.money import KEEPINGS, fund, posted, transfer
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import in_every_callers_transaction, on_every_store, value_of
 
 RIVALS = 8
 
@@ -23,6 +24,7 @@ def keeping(request: pytest.FixtureRequest, ledger: Ledger) -> Keeping:
     return kept
 
 
+@in_every_callers_transaction
 @pytest.mark.req("0.2")
 @pytest.mark.case("C016")
 @pytest.mark.parametrize("debit", ["world", "shop"])
@@ -45,6 +47,7 @@ def test_a_retry_waits_for_the_first(
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.req("1.5")
 @pytest.mark.case("C017")
 @pytest.mark.parametrize("debit", ["world", "shop"])
@@ -61,10 +64,11 @@ def test_a_rival_of_other_content_is_a_conflict(
     with pytest.raises(TransferConflict) as caught:
         going.result()
     assert caught.value.fields == {"amount": (100, 90)}
-    assert rival.execute("SELECT 1").fetchone() == (1,), "the caller's transaction is still usable"
+    assert value_of(rival, "SELECT 1") == 1, "the caller's transaction is still usable"
     assert posted(ledger, "platform") == 100
 
 
+@in_every_callers_transaction
 @pytest.mark.req("0.2")
 @pytest.mark.parametrize("debit", ["world", "shop"])
 def test_the_one_that_waits_posts_when_the_first_rolls_back(
@@ -84,18 +88,19 @@ def test_the_one_that_waits_posts_when_the_first_rolls_back(
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 @pytest.mark.case("C020")
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("within", [False, True])
 def test_a_retry_does_not_wait_for_ever(
-    *, ledger: Ledger, server_url: str, ledger_name: str, session: Sessions, keeping: Keeping, batch: bool, within: bool
+    *, ledger: Ledger, store_url: str, ledger_name: str, session: Sessions, keeping: Keeping, batch: bool, within: bool
 ) -> None:
     """A retry of a transfer that is still under way ends as LockTimeout after the limit, in our transaction or yours."""
     del keeping
     first, second = session(), session()
     wanted = transfer("k", "world", "platform", 100)
     ledger.within(first).post(**wanted)
-    with lastro.connect(server_url, ledger=ledger_name, lock_timeout_ms=100) as impatient:
+    with lastro.connect(store_url, ledger=ledger_name, lock_timeout_ms=100) as impatient:
         asked = impatient.within(second) if within else impatient
         wants = [wanted, transfer("other", "world", "platform", 1)]
         with pytest.raises(LockTimeout):
@@ -104,6 +109,7 @@ def test_a_retry_does_not_wait_for_ever(
     assert ledger.post(**wanted).replayed
 
 
+@on_every_store
 @pytest.mark.case("C016")
 def test_many_at_once_make_one(ledger: Ledger, keeping: Keeping) -> None:
     """Of many identical requests at the same moment one creates the transfer and all others replay it."""
@@ -118,6 +124,7 @@ def test_many_at_once_make_one(ledger: Ledger, keeping: Keeping) -> None:
     assert_balanced(ledger)
 
 
+@on_every_store
 def test_a_batch_with_a_key_twice_posts_it_once(ledger: Ledger, keeping: Keeping) -> None:
     """The same transfer twice in one batch is posted once; the same key with another amount refuses the batch."""
     del keeping
@@ -132,12 +139,13 @@ def test_a_batch_with_a_key_twice_posts_it_once(ledger: Ledger, keeping: Keeping
     assert_balanced(ledger)
 
 
+@on_every_store
 @pytest.mark.case("C018")
-def test_two_ledgers_of_a_database_know_nothing_of_each_others_keys(ledger: Ledger, server_url: str) -> None:
+def test_two_ledgers_of_a_database_know_nothing_of_each_others_keys(ledger: Ledger, store_url: str) -> None:
     """A key of another ledger neither replays nor conflicts here, and nothing of its transfer is told."""
     fund(ledger, "platform", 0)
 
-    with temporary_ledger(server_url) as other:
+    with temporary_ledger(store_url) as other:
         fund(other, "platform", 0)
         assert not other.post(**transfer("1", "world", "platform", 7)).replayed
         assert ledger.transfer("1") is None

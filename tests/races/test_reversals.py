@@ -12,6 +12,7 @@ from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
 from tests.support.money import KEEPINGS, fund, posted, transfer
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import in_every_callers_transaction, on_every_store
 
 RIVALS = 8
 
@@ -26,6 +27,7 @@ def original(request: pytest.FixtureRequest, ledger: Ledger) -> str:
     return "earned"
 
 
+@on_every_store
 @pytest.mark.req("1.12")
 def test_one_whole_reversal_wins(ledger: Ledger, original: str) -> None:
     """Of many whole reversals at once one is written, below zero as well; the others are AlreadyReversed, 0 left."""
@@ -39,6 +41,7 @@ def test_one_whole_reversal_wins(ledger: Ledger, original: str) -> None:
     assert_balanced(ledger)
 
 
+@on_every_store
 @pytest.mark.req("1.12")
 def test_partial_reversals_stay_within_the_original(ledger: Ledger, original: str) -> None:
     """Of many partial reversals of 30 at once three fit into 100; then exactly 10 are left."""
@@ -50,6 +53,7 @@ def test_partial_reversals_stay_within_the_original(ledger: Ledger, original: st
     assert_balanced(ledger)
 
 
+@in_every_callers_transaction
 def test_a_whole_reversal_waits_for_a_partial_one(
     ledger: Ledger, session: Sessions, observer: Observer, original: str
 ) -> None:
@@ -64,6 +68,7 @@ def test_a_whole_reversal_waits_for_a_partial_one(
     assert_balanced(ledger)
 
 
+@on_every_store
 def test_one_key_for_many_reversals_at_once(ledger: Ledger, original: str) -> None:
     """The same reversal from many at once is written once; all others replay it."""
     answers = together([partial(ledger.reverse, original, "undo", amount=30)] * RIVALS)

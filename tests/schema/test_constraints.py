@@ -26,6 +26,34 @@ ROWS: dict[str, dict[str, Any]] = {
     "period_closing": {"closed_until": "2026-01-01Z", "reopens": False, "recorded_at": "2026-01-02Z"},
     "closed_period": {"only_row": True, "closing_id": 0},
     "kind": {"name": "k", "debit": "*", "credit": "world", "either_way": False, "registered_at": "2026-01-01Z"},
+    "hold": {
+        "id": 900, "account_id": 1, "amount": 5, "placed_at": "2026-01-01Z", "expires_at": "2026-02-01Z",
+        "listed": False, "key": "raw", "owner": "o",
+    },
+    "hold_event": {
+        "hold_id": 900, "number": 1, "kind": "released", "amount": 5, "taken": 5, "left_before": 5, "left_after": 0,
+        "recorded_at": "2026-01-01Z",
+    },
+    "open_hold": {"hold_id": 900, "account_id": 1, "left_over": 5, "listed": False, "due_at": "2026-02-01Z"},
+    "points_rule": {
+        "name": "r", "version": 1, "activity": "game", "points": 10, "currency": "PTS", "period": "week",
+        "time_zone": "UTC", "priority": 0, "beyond_cap": "fit", "defined_at": "2026-01-01Z",
+    },
+    "points_member": {"id": 1, "name": "m", "joined_at": "2026-01-01Z"},
+    "activity": {
+        "id": 900, "key": "a", "member_id": 1, "kind": "game", "units": 1, "occurred_at": "2026-01-01Z",
+        "recorded_at": "2026-01-01Z",
+    },
+    "activity_cancelled": {"activity_id": 1, "cancelled_at": "2026-01-01Z"},
+    "earning": {"activity_id": 1, "rule": "r", "number": 1, "version": 1, "transfer_id": 900, "amount": 5},
+    "allowance": {"account_id": 1, "rule": "r", "version": 1, "period_start": "2026-01-01Z", "used": 5},
+    "lot": {"transfer_id": 900, "part": 1, "account_id": 1, "amount": 5, "earned_at": "2026-01-01Z"},
+    "open_lot": {"account_id": 1, "transfer_id": 900, "part": 1, "left_over": 5, "earned_at": "2026-01-01Z"},
+    "lot_use": {"transfer_id": 901, "number": 1, "lot_transfer_id": 900, "lot_part": 1, "amount": 5},
+    "points_rebuild": {
+        "rule": "r", "version": 1, "starts_at": "2026-01-01Z", "ends_at": "2026-02-01Z", "after_member": 0,
+        "members": 0, "changes": 0, "given": 0, "taken": 0, "started_at": "2026-01-01Z",
+    },
     "migration": {"number": 99, "name": "n", "serves_from": 1, "checksum": "c", "applied_at": "2026-01-01Z"},
 }  # fmt: skip
 
@@ -77,6 +105,50 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("closed_period", "closed_period_is_one"): [{"only_row": False}],
     ("kind", "kind_once"): [{"debit": "other"}],
     ("kind", "kind_names_something"): [{"name": ""}, {"debit": ""}, {"credit": ""}, {"undone_by": ""}],
+    ("hold", "hold_once"): [{"key": "other"}],
+    ("hold", "hold_key_once"): [{"id": 901}],
+    ("hold", "hold_amount_positive"): [{"amount": 0}, {"amount": -5}, {"capture_max": 4}],
+    ("hold_event", "hold_event_once"): [{"kind": "expired"}],
+    ("hold_event", "hold_event_adds_up"): [
+        {"kind": "lost"},
+        {"amount": 4},
+        {"taken": 0},
+        {"taken": 6, "amount": 6, "left_after": -1},
+        {"left_before": 6},
+        {"kind": "captured"},
+        {"kind": "captured", "amount": 4, "transfer_id": 1},
+        {"kind": "expired", "left_before": 6, "left_after": 1},
+    ],
+    ("open_hold", "open_hold_once"): [{"left_over": 4}],
+    ("open_hold", "open_hold_left_positive"): [{"left_over": 0}, {"left_over": -1}, {"captured": -1}, {"released": -1}],
+    ("points_rule", "points_rule_version_once"): [{"points": 11}],
+    ("points_rule", "points_rule_texts_length"): [
+        {"name": ""}, {"name": "r" * 65}, {"activity": ""}, {"activity": "a" * 65}, {"currency": ""},
+        {"currency": "C" * 33}, {"time_zone": ""}, {"time_zone": "z" * 65},
+    ],
+    ("points_rule", "points_rule_version_from_1"): [{"version": 0}],
+    ("points_rule", "points_rule_not_negative"): [{"points": -1}, {"cap": -1}],
+    ("points_rule", "points_rule_period_known"): [{"period": "year"}],
+    ("points_rule", "points_rule_beyond_cap_known"): [{"beyond_cap": "ignore"}],
+    ("points_rule", "points_rule_lot_days_from_1"): [{"lot_days": 0}],
+    ("points_member", "points_member_pkey"): [{"name": "other"}],
+    ("points_member", "points_member_name_once"): [{"id": 2}],
+    ("points_member", "points_member_name_length"): [{"name": ""}, {"name": "n" * 341}],
+    ("activity", "activity_pkey"): [{"key": "other"}],
+    ("activity", "activity_key_once"): [{"id": 901}],
+    ("activity", "activity_units_positive"): [{"units": 0}, {"units": -1}],
+    ("activity_cancelled", "activity_cancelled_pkey"): [{"actor": "other"}],
+    ("earning", "earning_once"): [{"transfer_id": 901}],
+    ("earning", "earning_not_nothing"): [{"amount": 0}],
+    ("allowance", "allowance_once"): [{"used": 6}],
+    ("lot", "lot_once"): [{"amount": 6}],
+    ("lot", "lot_amount_positive"): [{"amount": 0}, {"amount": -5}],
+    ("open_lot", "open_lot_once"): [{"left_over": 4}],
+    ("open_lot", "open_lot_holds_something"): [{"left_over": 0}, {"left_over": -1}],
+    ("lot_use", "lot_use_once"): [{"amount": 4}],
+    ("lot_use", "lot_use_not_nothing"): [{"amount": 0}],
+    ("points_rebuild", "points_rebuild_once"): [{"changes": 1}],
+    ("points_rebuild", "points_rebuild_of_some_time"): [{"ends_at": "2026-01-01Z"}, {"ends_at": "2025-01-01Z"}],
     ("migration", "migration_pkey"): [{"name": "other"}],
 }  # fmt: skip
 
@@ -85,13 +157,18 @@ LENGTHS = {
     "transfer": {"key": 400, "kind": 16, "cause": 255, "reverses": 400, "source": 255, "actor": 255},
     "transfer_key": {"key": 400},
     "kind": {"name": 16, "debit": 340, "credit": 340, "undone_by": 16},
+    "hold": {"key": 400, "owner": 255, "group_name": 400, "cause": 255, "source": 255, "actor": 255},
+    "hold_event": {"key": 400, "cause": 255, "source": 255, "actor": 255},
+    "activity": {"key": 255, "kind": 64},
+    "activity_cancelled": {"actor": 255},
 }
 
 # What the row that is there already says of a column that may be left out.
 TAKEN = {"period_closing_key_once": {"key": "k"}}
 
-APPEND_ONLY = ("transfer", "transfer_key", "reversal", "period_closing")
-NEVER_DELETED = ("account", "base", "closed_period")
+POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
+APPEND_ONLY = ("transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", *POINTS_HISTORY)
+NEVER_DELETED = ("account", "base", "closed_period", "points_member")
 TRIGGERS = {
     *((table, f"{table}_append_only") for table in APPEND_ONLY),
     *((table, f"{table}_not_truncated") for table in (*APPEND_ONLY, "transfer_default")),
@@ -99,6 +176,12 @@ TRIGGERS = {
     ("closed_period", "closed_period_not_truncated"),
     ("closed_period", "closed_period_explained"),
 }
+
+# A column of each that an UPDATE may name.
+SET = {
+    "transfer": "key", "transfer_key": "key", "points_rule": "points", "activity": "units",
+    "activity_cancelled": "cancelled_at", "period_closing": "key",
+}  # fmt: skip
 
 Connection = psycopg.Connection[Any]
 
@@ -177,8 +260,13 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         [list(ROWS)],
     ).fetchall()
     assert [name for (name,) in nullable] == [
-        "account.closed_at", "account.metadata", "base.floor", "closed_period.closed_until",
-        "kind.undone_by", "period_closing.actor", "period_closing.key", "period_closing.reason", "transfer.actor", "transfer.cause",
+        "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor",
+        "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause", "hold.group_name",
+        "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
+        "hold_event.source", "hold_event.transfer_id", "kind.undone_by", "lot.expires_at", "open_hold.guard_ends_at",
+        "open_lot.expires_at", "period_closing.actor", "period_closing.key", "period_closing.reason",
+        "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap", "points_rule.lot_days",
+        "transfer.actor", "transfer.cause",
         "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
         "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip
@@ -217,6 +305,14 @@ def written(ledger: Ledger, connection: Connection) -> Connection:
     ledger.post(key="k", kind="pay", debit="world", credit="a", amount=5, currency="BRL")
     ledger.reverse("k", "undo", amount=2)
     ledger.close_period(until=datetime(2025, 11, 1, tzinfo=UTC))
+    ledger.place_hold(
+        key="h", account="a", currency="BRL", amount=2, owner="o", expires_at=datetime(2100, 1, 1, tzinfo=UTC)
+    )
+    ledger.release(key="r", hold="h", amount=1)
+    points = ledger.points
+    points.define_rule("game", activity="game", points=10, currency="PTS")
+    points.earn("g", activity="game", member="m")
+    points.cancel("g")
     return connection
 
 
@@ -226,7 +322,7 @@ def written(ledger: Ledger, connection: Connection) -> Connection:
 def test_append_only_refuses_update_and_delete(written: Connection, table: str) -> None:
     """No UPDATE and no DELETE of history, by any way that reaches its rows, also for the owner and superuser."""
     row_before = written.execute(f"SELECT * FROM {table} ORDER BY 1".encode()).fetchall()
-    column = "key" if table != "reversal" else "amount"
+    column = SET.get(table, "amount")
     for statement in (
         f"UPDATE {table} SET {column} = {column}",
         f"DELETE FROM {table}",

@@ -8,7 +8,7 @@ from lastro.schema.migrations import removal
 from lastro.sql.catalogue import catalogue, for_ledger, texts_of
 
 
-@pytest.mark.parametrize("dialect", ["postgres", "sqlite"])
+@pytest.mark.parametrize("dialect", ["postgres", "sqlite", "generic"])
 def test_taking_a_ledger_out_names_no_other(dialect: str) -> None:
     """The script that drops a throw-away ledger never speaks of the one that is called by default."""
     script = removal(dialect, "temporary_1")
@@ -39,6 +39,7 @@ def test_postgres_says_each_step_by_one_text() -> None:
     [
         ("postgres", "FROM lastro.base AS base", 'FROM "order".base AS base'),
         ("sqlite", "FROM lastro_base AS base", "FROM order_base AS base"),
+        ("generic", "FROM lastro_base base", "FROM order_base base"),
     ],
 )
 def test_another_ledger_has_tables_of_its_own(dialect: str, sql: str, expected: str) -> None:

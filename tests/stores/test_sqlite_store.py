@@ -125,7 +125,7 @@ def test_files_that_are_no_ledger(tmp_path: Path) -> None:
 def test_partitions_are_refused(ledger: Ledger) -> None:
     """SQLite has no partitions: each call that needs them says so and what to do, and migrating goes without."""
     for call in (ledger.partitions, ledger.keep_partitions, lambda: ledger.retire_partition("transfer_p1")):
-        with pytest.raises(lastro.InvalidInput, match=r"one table.*needs PostgreSQL"):
+        with pytest.raises(lastro.InvalidInput, match=r"one table.*takes PostgreSQL"):
             call()
     assert ledger.migrate() == []
 
@@ -137,13 +137,14 @@ def test_nobody_works_at_what_the_store_lacks(ledger: Ledger, path: Path) -> Non
     def open_ledger() -> Ledger:
         return lastro.connect(f"sqlite:///{path}")
 
-    (consolidator,) = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert consolidator.name == "consolidator"
-    consolidator.run_once()
+    workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
+    assert [worker.name for worker in workers] == ["consolidator", "hold_expirer", "points_expirer"]
+    for worker in workers:
+        worker.run_once()
     (keeper,) = workers_for(["partitions"], open_ledger=open_ledger, stopping=lambda: False)
     with pytest.raises(lastro.InvalidInput, match="needs PostgreSQL"):
         keeper.run_once()
-    for worker in (consolidator, keeper):
+    for worker in (*workers, keeper):
         worker.close()
 
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from multiprocessing.synchronize import Barrier, Event
+from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import lastro
-from lastro import InsufficientFunds, Ledger, Posted
+from lastro import Ledger
 from lastro.engine.sqlite_turns import Patience, Queue
-from lastro.model.account import Keeping
 from lastro.testing import assert_balanced
-from tests.support.money import KEEPINGS, fund, posted, transfer
-from tests.support.sessions import Background, together
+from tests.support.money import fund, posted, transfer
+from tests.support.processes import JOIN_S, context, in_processes
+from tests.support.sessions import Background
 
 LIMIT_MS = 60_000
-JOIN_S = 90
 SPENDERS = 12
-PROCESSES = 4
 PAYMENTS = 40
-context = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture
@@ -46,105 +41,15 @@ def ledger(url: str) -> Iterator[Ledger]:
         assert_balanced(ledger)
 
 
-@pytest.fixture(params=KEEPINGS)
-def keeping(request: pytest.FixtureRequest, ledger: Ledger) -> Keeping:
-    """How `shop` is kept; it has 100 to spend."""
-    kept: Keeping = request.param
-    fund(ledger, "shop", 100, kept)
-    fund(ledger, "seller", 0)
-    return kept
-
-
-@pytest.mark.case("C009")
-def test_many_spenders_spend_what_is_there(ledger: Ledger, keeping: Keeping) -> None:
-    """Of many payments of 30 at once from 100 three are covered; the others are refused with what is left."""
-    del keeping
-    answers = together(
-        [partial(ledger.post, **transfer(f"pay:{number}", "shop", "seller", 30)) for number in range(SPENDERS)]
-    )
-    assert sum(isinstance(answer, Posted) for answer in answers) == 3
-    assert {type(answer) for answer in answers} == {Posted, InsufficientFunds}
-    assert (posted(ledger, "shop"), posted(ledger, "seller")) == (10, 90)
-
-
-@pytest.mark.case("C016")
-def test_many_at_once_make_one(ledger: Ledger, keeping: Keeping) -> None:
-    """Of many identical requests at the same moment one creates the transfer and all others replay it."""
-    del keeping
-    answers = together([partial(ledger.post, **transfer("k", "shop", "seller", 100))] * SPENDERS)
-    outcomes = [answer for answer in answers if isinstance(answer, Posted)]
-    assert len(outcomes) == SPENDERS, answers
-    assert [outcome.replayed for outcome in outcomes].count(False) == 1
-    assert len({(outcome.transfer.id, outcome.transfer.recorded_at) for outcome in outcomes}) == 1
-
-
-def in_a_process(url: str, number: int, together: Barrier, told: Any, work: Callable[[Ledger, int], Any]) -> None:
-    """Do *work* on a ledger of the process's own, at the same moment as the others; tell the outcome."""
-    try:
-        with lastro.connect(url, lock_timeout_ms=LIMIT_MS) as ledger:
-            ledger.balance("shop", "BRL")
-            together.wait(JOIN_S)
-            told.put((number, work(ledger, number)))
-    except BaseException as error:  # noqa: BLE001  (the parent must hear it)
-        told.put((number, repr(error)))
-
-
-def processes(url: str, work: Callable[[Ledger, int], Any]) -> list[Any]:
-    """Do *work* in several processes at once; return what each tells, in their order."""
-    barrier, told = context.Barrier(PROCESSES), context.Queue()
-    running = [
-        context.Process(target=in_a_process, args=(url, number, barrier, told, work), daemon=True)
-        for number in range(PROCESSES)
-    ]
-    for process in running:
-        process.start()
-    answers = dict(told.get(timeout=JOIN_S) for _ in running)
-    for process in running:
-        process.join(JOIN_S)
-    return [answers[number] for number in range(PROCESSES)]
-
-
-def spend(ledger: Ledger, number: int) -> list[tuple[bool, float]]:
-    """Many payments of 1, the same keys in every process; whether each was created here, and the seconds it took."""
+def spend(ledger: Ledger, number: int) -> list[float]:
+    """Many payments of 1, the same keys in every process; the seconds that each took."""
     del number
-    done = []
+    took = []
     for payment in range(PAYMENTS):
         begun = time.monotonic()
-        outcome = ledger.post(**transfer(f"pay:{payment}", "shop", "seller", 1))
-        done.append((not outcome.replayed, time.monotonic() - begun))
-    return done
-
-
-def drain(ledger: Ledger, number: int) -> int:
-    """Pay 7 at a time until nothing is left; how often it was covered."""
-    for payment in range(PAYMENTS):
-        try:
-            ledger.post(**transfer(f"pay:{number}:{payment}", "shop", "seller", 7))
-        except InsufficientFunds:
-            return payment
-    raise AssertionError("the shop never ran dry")
-
-
-@pytest.mark.req("0.2")
-@pytest.mark.req("1.4")
-@pytest.mark.case("C010")
-@pytest.mark.case("C016")
-def test_processes_with_the_same_keys_post_each_once(ledger: Ledger, url: str, keeping: Keeping) -> None:
-    """Processes that post the same payments at once create each exactly once between them."""
-    del keeping
-    created = [created for answer in processes(url, spend) for created, _ in answer]
-    assert (created.count(True), created.count(False)) == (PAYMENTS, PAYMENTS * (PROCESSES - 1))
-    assert (posted(ledger, "shop"), posted(ledger, "seller")) == (100 - PAYMENTS, PAYMENTS)
-
-
-@pytest.mark.req("0.3")
-@pytest.mark.req("1.6")
-@pytest.mark.case("C010")
-def test_processes_never_spend_the_same_money(ledger: Ledger, url: str, keeping: Keeping) -> None:
-    """Processes that drain one account at once take what is there and not a cent more."""
-    del keeping
-    assert sum(processes(url, drain)) == 100 // 7
-    assert posted(ledger, "shop") == 100 % 7
+        ledger.post(**transfer(f"pay:{payment}", "shop", "seller", 1))
+        took.append(time.monotonic() - begun)
+    return took
 
 
 def post_for_ever(url: str, begun: Event) -> None:
@@ -215,5 +120,5 @@ def test_nobody_starves(ledger: Ledger, url: str) -> None:
     fund(ledger, "shop", 1_000)
     fund(ledger, "seller", 0)
     begun = time.monotonic()
-    slowest = max(took for answer in processes(url, spend) for _, took in answer)
+    slowest = max(took for answer in in_processes(url, "lastro", spend) for took in answer)
     assert slowest < (time.monotonic() - begun) / 2

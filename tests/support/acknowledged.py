@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-import psycopg
+from tests.support.stores import rows_of
 
 
 class Wanted(NamedTuple):
@@ -76,11 +76,10 @@ def judge(directory: Path, url: str, ledger_name: str) -> Verdict:
     asked, told = intents(directory), acked(directory)
     query = (
         "SELECT transfer.key, d.name, c.name, transfer.amount "
-        f"FROM {ledger_name}.transfer JOIN {ledger_name}.account d ON d.id = debit_id "
-        f"JOIN {ledger_name}.account c ON c.id = credit_id WHERE transfer.key LIKE 'client:%'"
+        "FROM {s}transfer AS transfer JOIN {s}account AS d ON d.id = debit_id "
+        "JOIN {s}account AS c ON c.id = credit_id WHERE transfer.key LIKE 'client:%'"
     )
-    with psycopg.connect(url) as connection:
-        stored = {row[0]: Wanted(*row) for row in connection.execute(query.encode())}
+    stored = {row[0]: Wanted(*row) for row in rows_of(url, query, ledger_name)}
     return Verdict(
         intended=len(asked),
         acked=len(told),

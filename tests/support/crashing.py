@@ -7,19 +7,22 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
-
-import psycopg
+from typing import NamedTuple, TypeAlias
 
 import lastro
 from lastro import Fault, Ledger, OutcomeUnknown
 from lastro.embedded import EmbeddedServer
 from lastro.testing import assert_balanced
 from tests.support.acknowledged import ClientLog, Verdict, Wanted, acked, judge
+from tests.support.mariadb import MariadbServer
 from tests.support.money import fund, transfer
 from tests.support.sessions import Background, Observer, observer_of
+from tests.support.stores import POSTGRES, connected, store_of
+
+Server: TypeAlias = EmbeddedServer | MariadbServer
 
 CLIENTS = 4
 PAUSE_S = 0.05
@@ -91,16 +94,22 @@ def kill_backend(server: EmbeddedServer, observer: Observer) -> None:
     os.kill(observer.value(victim), signal.SIGKILL)
 
 
-def crash(server: EmbeddedServer, directory: Path, *, runs: int, acked_a_run: int, kill: object) -> Crashed:
+def kill_mariadbd(server: MariadbServer, observer: Observer) -> None:
+    """Kill -9 of the one process that MariaDB is."""
+    del observer
+    server.kill()
+    server.start()
+
+
+def crash(server: Server, directory: Path, *, runs: int, acked_a_run: int, kill: object) -> Crashed:
     """Kill the server under load so many times, then judge what it holds."""
     unknown = faults = 0
     with lastro.connect(server.url) as ledger:
         ledger.migrate()
         fund(ledger, "platform", 0, "hot")
         fund(ledger, "shop", 0)
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        # What comes before the load is on the disk, also where commits don't wait for it.
-        connection.execute("CHECKPOINT")
+    # What comes before the load is on the disk, also where commits don't wait for it.
+    _flush(server.url)
     for run in range(runs):
         with lastro.connect(server.url) as ledger:
             load = Submitting(ledger, directory, run)
@@ -120,3 +129,8 @@ def crash(server: EmbeddedServer, directory: Path, *, runs: int, acked_a_run: in
         verdict = judge(directory, server.url, "lastro")
         assert_balanced(ledger)
     return Crashed(verdict, unknown, faults)
+
+
+def _flush(url: str) -> None:
+    with closing(connected(url, autocommit=True)) as connection:
+        connection.cursor().execute("CHECKPOINT" if store_of(url) == POSTGRES else "FLUSH ENGINE LOGS")

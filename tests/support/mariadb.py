@@ -26,37 +26,65 @@ THROW_AWAY_SETTINGS = {
 }
 
 
+class MariadbServer:
+    """
+    A server in a folder of its own. Started as root it runs as the packages' own user, for it refuses to run as root.
+
+    *settings* come on top of the usual ones. `url` stays the same over kills and restarts.
+    """
+
+    def __init__(self, mariadbd: Path, installer: Path, settings: Mapping[str, str] | None = None) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="lastro-mariadb-"))
+        self._data, self._socket = self._folder / "data", self._folder / "s"
+        self._data.mkdir()
+        self._process: subprocess.Popen[bytes] | None = None
+        as_user: list[str] = []
+        if os.geteuid() == 0:
+            as_user = [f"--user={SERVER_USER}"]
+            for place in (self._folder, self._data):
+                shutil.chown(place, SERVER_USER)
+        _run([installer, "--no-defaults", *as_user, f"--datadir={self._data}", f"--tmpdir={self._folder}",
+              "--auth-root-authentication-method=normal", "--skip-test-db"])  # fmt: skip
+        chosen = THROW_AWAY_SETTINGS | dict(settings or {})
+        self._command = [str(mariadbd), "--no-defaults", *as_user, f"--datadir={self._data}", f"--socket={self._socket}",
+                         f"--tmpdir={self._folder}", f"--log-error={self._data / 'log.err'}",
+                         *(f"--{name}={value}" for name, value in chosen.items())]  # fmt: skip
+        self.url = f"mariadb://root@localhost/?unix_socket={self._socket}"
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, or None while none runs."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> MariadbServer:
+        """Start the server, after a kill too, and return once it answers."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _until_it_answers(self._process, self._socket, self._data / "log.err")
+        return self
+
+    def kill(self) -> None:
+        """End the server as a power cut would end its process: at once, with nothing written any more."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(timeout=STARTED_WITHIN_S)
+        self._process = None
+
+    def remove(self) -> None:
+        """Stop the server and delete its data."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(timeout=STARTED_WITHIN_S)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
 @contextmanager
 def mariadb_server(mariadbd: Path, installer: Path, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """
-    Run a server and yield its URL; *settings* come on top of the usual ones.
-
-    Started as root it runs as the packages' own user, for the server refuses to run as root.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="lastro-mariadb-"))
-    data, path = folder / "data", folder / "s"
-    data.mkdir()
-    as_user: list[str] = []
-    if os.geteuid() == 0:
-        as_user = [f"--user={SERVER_USER}"]
-        for place in (folder, data):
-            shutil.chown(place, SERVER_USER)
+    """Run a server and yield its URL."""
+    server = MariadbServer(mariadbd, installer, settings)
     try:
-        _run([installer, "--no-defaults", *as_user, f"--datadir={data}", f"--tmpdir={folder}", "--auth-root-authentication-method=normal",
-              "--skip-test-db"])  # fmt: skip
-        chosen = THROW_AWAY_SETTINGS | dict(settings or {})
-        command = [str(mariadbd), "--no-defaults", *as_user, f"--datadir={data}", f"--socket={path}", f"--tmpdir={folder}",
-                   f"--log-error={data / 'log'}", *(f"--{name}={value}" for name, value in chosen.items())]  # fmt: skip
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            url = f"mariadb://root@localhost/?unix_socket={path}"
-            _until_it_answers(process, path, data / "log")
-            yield url
-        finally:
-            process.terminate()
-            process.wait(timeout=STARTED_WITHIN_S)
+        yield server.start().url
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        server.remove()
 
 
 def arguments_of(url: str) -> dict[str, Any]:

@@ -15,10 +15,12 @@ from lastro import Ledger, telemetry
 from lastro.errors import InvalidInput, SchemaOutdated
 from lastro.model import limits
 from lastro.plans import consolidating, ticking
+from lastro.points.expiring import LOTS_EXPIRED_MAX
 from lastro.testing import assert_balanced
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.loop import Loop
 from lastro.workers.partition_keeper import PartitionKeeper
+from lastro.workers.points_expirer import PointsExpirer
 from lastro.workers.roster import WORK, workers_for
 from tests.workers.filling import fill_tail, rows_in_tail
 
@@ -223,14 +225,15 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
         return opened[-1]
 
     workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert [worker.name for worker in workers] == ["consolidator", "partition_keeper"]
-    assert len(opened) == len(WORK) == 2
+    assert [worker.name for worker in workers] == ["consolidator", "partition_keeper", "hold_expirer", "points_expirer"]
+    assert (len(opened), len(WORK)) == (4, 3)
     again = workers_for(["partitions", "partitions"], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in again] == ["partition_keeper"]
-    with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions"):
+    with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions, expire"):
         workers_for(["settle"], open_ledger=open_ledger, stopping=lambda: False)
 
 
 def test_the_intervals_are_the_promised_ones() -> None:
-    """The consolidator ticks every 500 ms, the partition keeper every minute; a batch has at most 5,000 rows."""
+    """The consolidator ticks every 500 ms, the others every minute; batches have at most 5,000 rows and 500 lots."""
     assert (Consolidator.interval_ms, PartitionKeeper.interval_ms, BATCH) == (500, 60_000, 5_000)
+    assert (PointsExpirer.interval_ms, LOTS_EXPIRED_MAX) == (60_000, 500)

@@ -49,7 +49,7 @@ def amount_of(amount: str | None, minor: str | None, currency: str) -> int:
         raise typer.BadParameter("give the amount once: --amount 5.90 or --minor 590", param_hint="--amount")
     if amount is not None:
         return parse(amount, currency, option="--minor")
-    return _whole(minor or "", "--minor")
+    return whole(minor or "", "--minor")
 
 
 def parse(amount: str, currency: str, *, option: str) -> int:
@@ -75,7 +75,7 @@ def floor_of(floor: str | None, floor_minor: str | None, *, without: bool, curre
         return None
     if floor is not None:
         return parse(floor, currency, option="--floor-minor")
-    return 0 if floor_minor is None else _whole(floor_minor, "--floor-minor")
+    return 0 if floor_minor is None else whole(floor_minor, "--floor-minor")
 
 
 def shown_amount(minor: int | None, currency: str) -> str:
@@ -124,7 +124,10 @@ def has_exponent(currency: str) -> bool:
     return currency in currencies.ACTIVE or currency in currencies.WITHDRAWN
 
 
-def _whole(text: str, option: str) -> int:
+def whole(text: str, option: str) -> int:
+    """
+    Return a whole number of minor units from text.
+    """
     # int() would take blanks, underscores, a plus and the digits of other scripts.
     try:
         return Money.parse(text, "minor units", exponent=0)

@@ -12,7 +12,9 @@ from typing import Any
 
 from lastro.errors import Fault, LastroError, Refusal
 from lastro.model.account import Account, Balance
+from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
 from lastro.model.transfer import Entry, Posted, Transfer
+from lastro.plans.expiring import HoldsExpired
 from lastro.plans.partitioning import Partition
 from lastro.workers.loop import Totals
 
@@ -102,6 +104,89 @@ def entry_document(entry: Entry) -> dict[str, Any]:
         "occurred_at": _moment(entry.occurred_at),
         "recorded_at": _moment(entry.recorded_at),
     }
+
+
+def hold_document(hold: Hold) -> dict[str, Any]:
+    """
+    Return a hold as it stands.
+    """
+    return {
+        "key": hold.key,
+        "account": hold.account,
+        "currency": hold.currency,
+        "amount": _amount(hold.amount),
+        "captured": _amount(hold.captured),
+        "released": _amount(hold.released),
+        "expired": _amount(hold.expired),
+        "left": _amount(hold.left),
+        "state": hold.state,
+        "owner": hold.owner,
+        "group": hold.group,
+        "capture_max": _amount(hold.capture_max),
+        "overdue": hold.overdue,
+        "placed_at": _moment(hold.placed_at),
+        "expires_at": _moment(hold.expires_at),
+        "guarded_until": _moment(hold.guarded_until),
+        "ended_at": _moment(hold.ended_at),
+        "cause": hold.cause,
+        "source": hold.source,
+        "actor": hold.actor,
+        "metadata": hold.metadata,
+    }
+
+
+def hold_event_document(event: HoldEvent) -> dict[str, Any]:
+    """
+    Return what became of a hold, one step.
+    """
+    return {
+        "number": event.number,
+        "kind": event.kind,
+        "amount": _amount(event.amount),
+        "left": _amount(event.left),
+        "key": event.key,
+        "recorded_at": _moment(event.recorded_at),
+        "cause": event.cause,
+        "source": event.source,
+        "actor": event.actor,
+    }
+
+
+def placed_document(placed: Placed) -> dict[str, Any]:
+    """
+    Return the outcome of placing a hold.
+    """
+    return {"replayed": placed.replayed, "hold": hold_document(placed.hold)}
+
+
+def captured_document(captured: Captured) -> dict[str, Any]:
+    """
+    Return the outcome of a capture: its transfer, what was given back of the rest, and the hold.
+    """
+    return {
+        "replayed": captured.replayed,
+        "transfer": transfer_document(captured.transfer),
+        "released": _amount(captured.released),
+        "hold": hold_document(captured.hold),
+    }
+
+
+def released_document(released: Released) -> dict[str, Any]:
+    """
+    Return the outcome of a release: what was given back, and the hold.
+    """
+    return {
+        "replayed": released.replayed,
+        "amount": _amount(released.amount),
+        "hold": hold_document(released.hold),
+    }
+
+
+def holds_expired_document(expired: HoldsExpired) -> dict[str, Any]:
+    """
+    Return what one round of expiry did.
+    """
+    return {"holds": expired.holds, "batches": expired.batches, "blocked": expired.blocked, "full": expired.full}
 
 
 def partition_document(partition: Partition) -> dict[str, Any]:

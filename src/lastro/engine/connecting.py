@@ -21,6 +21,8 @@ from lastro.engine.settings import (
 from lastro.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from lastro.engine.generic import GenericEngine
+    from lastro.engine.generic_async import AwaitedGenericEngine, ThreadedGenericEngine
     from lastro.engine.mysql import MysqlEngine
     from lastro.engine.mysql_async import AsyncMysqlEngine
     from lastro.engine.sqlite import SqliteEngine
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 EMBEDDED_SCHEME = "embedded"
 
 
-def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine | MysqlEngine:
+def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine | MysqlEngine | GenericEngine:
     """
     Return a blocking engine. It connects when it is first used.
     """
@@ -42,10 +44,16 @@ def open_engine(settings: EngineSettings) -> PostgresEngine | SqliteEngine | Mys
         from lastro.engine.mysql import MysqlEngine
 
         return MysqlEngine(settings)
+    if _is_sqlalchemys(settings.url):
+        from lastro.engine.generic import GenericEngine
+
+        return GenericEngine(settings)
     return PostgresEngine(_on_postgres(settings))
 
 
-def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine | AsyncSqliteEngine | AsyncMysqlEngine:
+def open_async_engine(
+    settings: EngineSettings,
+) -> AsyncPostgresEngine | AsyncSqliteEngine | AsyncMysqlEngine | AwaitedGenericEngine | ThreadedGenericEngine:
     """
     Return an engine for asyncio. It connects when it is first used.
     """
@@ -58,6 +66,10 @@ def open_async_engine(settings: EngineSettings) -> AsyncPostgresEngine | AsyncSq
         from lastro.engine.mysql_async import AsyncMysqlEngine
 
         return AsyncMysqlEngine(settings)
+    if _is_sqlalchemys(settings.url):
+        from lastro.engine.generic_async import async_engine
+
+        return async_engine(settings)
     return AsyncPostgresEngine(_on_postgres(settings))
 
 
@@ -68,6 +80,17 @@ def _need(driver: str) -> None:
         )
 
 
+def _is_sqlalchemys(url: str) -> bool:
+    """
+    Say whether a URL is left to the generic engine: none of ours, and one that an installed SQLAlchemy has a dialect for.
+    """
+    if scheme_of(url) in (*POSTGRES_SCHEMES, EMBEDDED_SCHEME) or find_spec("sqlalchemy") is None:
+        return False
+    from lastro.engine.generic_url import has_dialect
+
+    return has_dialect(url)
+
+
 def _on_postgres(settings: EngineSettings) -> EngineSettings:
     scheme = scheme_of(settings.url)
     if scheme == EMBEDDED_SCHEME:
@@ -75,8 +98,8 @@ def _on_postgres(settings: EngineSettings) -> EngineSettings:
     if scheme in POSTGRES_SCHEMES:
         return settings
     raise InvalidInput(
-        f"lastro speaks to postgresql:// and embedded:// databases, to mariadb:// and mysql:// "
-        f"databases, and to sqlite:// files; "
-        f"got {redacted(settings.url)!r}",
+        f"lastro speaks to postgresql:// and embedded:// databases, to mariadb:// and mysql:// databases, to sqlite:// "
+        f"files, and to whatever SQLAlchemy has a dialect and a driver for where they are installed "
+        f"(pip install 'lastro[sqlalchemy]'); got {redacted(settings.url)!r}",
         argument="url",
     )

@@ -10,11 +10,12 @@ from typing import TypeVar
 
 import pymysql
 
+from lastro.engine.django_held import HeldDjango
 from lastro.engine.mysql_address import address_of
 from lastro.engine.mysql_courses import UNDO, Progress, own_course
 from lastro.engine.mysql_driver import follow, send
 from lastro.engine.mysql_errors import is_drivers, translated
-from lastro.engine.mysql_held import HeldMysql
+from lastro.engine.mysql_held import HeldMysql, hold
 from lastro.engine.mysql_pool import Connection, Pool, hang_up
 from lastro.engine.mysql_text import DIALECT, Statements, statements_of
 from lastro.engine.retrying import Tries
@@ -57,11 +58,11 @@ class MysqlEngine:
                     self._pool.close()
                 time.sleep(pause_s)
 
-    def held(self, connection: object) -> HeldMysql:
+    def held(self, connection: object) -> HeldMysql | HeldDjango:
         """
         Return an engine for the transaction that the caller holds on *connection*.
         """
-        return HeldMysql(connection, self._settings.ledger)
+        return hold(connection, self._settings)
 
     def close(self) -> None:
         """
@@ -91,7 +92,7 @@ class MysqlEngine:
         if self._pool is None or self._process != os.getpid():
             if self._pool is not None:
                 _LEFT_TO_THE_PARENT.append(self._pool)
-            self._pool = Pool(self._address, self._settings.pool_max)
+            self._pool = Pool(self._address, self._settings.pool_max, self._settings.lock_timeout_ms)
             self._process = os.getpid()
         return self._pool
 

@@ -14,7 +14,7 @@ from asyncmy.constants import CLIENT
 from asyncmy.cursors import Cursor
 
 from lastro.engine.mysql_address import address_of, arguments_of
-from lastro.engine.mysql_courses import SET_UP, UNDO, Progress, own_course
+from lastro.engine.mysql_courses import UNDO, Progress, own_course, set_up
 from lastro.engine.mysql_driver import follow_async, send_async
 from lastro.engine.mysql_errors import is_drivers, translated
 from lastro.engine.mysql_held import AsyncHeldMysql
@@ -111,7 +111,7 @@ class AsyncMysqlEngine:
         try:
             connection = await asyncmy.connect(**arguments_of(self._address, multi_statements=CLIENT.MULTI_STATEMENTS))
             async with connection.cursor(Cursor) as cursor:
-                await send_async(cursor, SET_UP)
+                await send_async(cursor, set_up(self._settings.lock_timeout_ms))
         except Exception as error:
             if connection is not None:
                 connection.close()

@@ -22,6 +22,7 @@ from lastro.errors import (
 
 DRIVERS = ("pymysql", "asyncmy", "aiomysql", "MySQLdb")
 UNKNOWN_DATABASE = 1049
+NULL_REFUSED = 1048
 # What the ledger's own triggers raise.
 KIND_REFUSED = 31401
 PERIOD_REFUSED = 31402
@@ -45,6 +46,8 @@ _BY_NUMBER: dict[int, tuple[type[LastroError], str]] = {
     1205: (LockTimeout, "a lock was not granted in time; retry with the same key"),
     3572: (LockTimeout, "a lock was not granted in time; retry with the same key"),
     1213: (SerializationLost, "a deadlock was broken at our cost: retry the whole transaction"),
+    # A deadlock over the counter of ids comes as a failure to read it; InnoDB has rolled the transaction back as well.
+    1467: (SerializationLost, "a deadlock was broken at our cost: retry the whole transaction"),
     1020: _BEHIND,
     1614: _BEHIND,
     1305: (NotInTransaction, "the transaction ended before this call was done: begin one, then post in it"),
@@ -69,7 +72,7 @@ _BY_NUMBER: dict[int, tuple[type[LastroError], str]] = {
     1292: (InvalidInput, "a moment or number can't be stored in this database"),
     4025: _NO_ROW,
     3819: _NO_ROW,
-    1048: _NO_ROW,
+    NULL_REFUSED: _NO_ROW,
     1644: (Refusal, "history is append-only"),
     KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
     PERIOD_REFUSED: (PeriodClosed, "the books are closed for that moment"),
@@ -107,12 +110,19 @@ def translated(error: BaseException, *, ambiguous: bool, connecting: bool = Fals
     was stored.
     """
     number = number_of(error)
-    if number in _BROKEN or isinstance(error, OSError):
+    if is_broken(error):
         return _broken(error, ambiguous=ambiguous)
     if connecting and number == UNKNOWN_DATABASE:
         return Refusal(f"there is no such database ({_said(error)})", errno=number)
     kind, sentence = _BY_NUMBER.get(number, (LastroError, "the database refused a statement"))
     return kind(f"{sentence} ({_said(error)})", errno=number)
+
+
+def is_broken(error: BaseException) -> bool:
+    """
+    Say whether the connection broke, so that nobody knows what became of what was sent last.
+    """
+    return isinstance(error, OSError) or number_of(error) in _BROKEN
 
 
 def number_of(error: BaseException) -> int:

@@ -7,10 +7,12 @@ from __future__ import annotations
 import sys
 from typing import Any, TypeVar
 
+from lastro.engine.django_held import HeldDjango, comes_from_django
 from lastro.engine.mysql_courses import RELEASE, SAVEPOINT, held_course
 from lastro.engine.mysql_driver import follow, follow_async, send
 from lastro.engine.mysql_errors import is_drivers, number_of, translated
 from lastro.engine.mysql_text import DIALECT, Statements, statements_of
+from lastro.engine.settings import EngineSettings
 from lastro.engine.sqlalchemy_handles import (
     async_driver_connection_of,
     can_commit,
@@ -90,6 +92,15 @@ class AsyncHeldMysql:
             if not is_drivers(error):
                 raise
             raise translated(error, ambiguous=False) from error
+
+
+def hold(connection: object, settings: EngineSettings) -> HeldMysql | HeldDjango:
+    """
+    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it.
+    """
+    if comes_from_django(connection):
+        return HeldDjango(connection, DIALECT, vendor="mysql", hold=lambda driver: HeldMysql(driver, settings.ledger))
+    return HeldMysql(connection, settings.ledger)
 
 
 def connection_of(handle: object) -> Any:

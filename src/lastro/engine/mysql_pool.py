@@ -14,7 +14,7 @@ import pymysql
 from pymysql.constants import CLIENT, CR
 
 from lastro.engine.mysql_address import Address, arguments_of
-from lastro.engine.mysql_courses import SET_UP
+from lastro.engine.mysql_courses import set_up
 from lastro.engine.mysql_driver import send
 from lastro.engine.mysql_errors import is_drivers, translated
 from lastro.engine.settings import POOL_TIMEOUT_S
@@ -51,8 +51,9 @@ class Pool:
     At most *connections_max* connections, handed from thread to thread, never used by two at once.
     """
 
-    def __init__(self, address: Address, connections_max: int) -> None:
+    def __init__(self, address: Address, connections_max: int, lock_timeout_ms: int) -> None:
         self._address = address
+        self._set_up = set_up(lock_timeout_ms)
         self._room = threading.BoundedSemaphore(connections_max)
         self._idle: list[Connection] = []
 
@@ -87,7 +88,7 @@ class Pool:
         try:
             connection = Connection(**arguments_of(self._address, multi_statements=CLIENT.MULTI_STATEMENTS))
             with connection.cursor(pymysql.cursors.Cursor) as cursor:
-                send(cursor, SET_UP)
+                send(cursor, self._set_up)
         except Exception as error:
             if connection is not None:
                 hang_up(connection)

@@ -17,9 +17,13 @@ from lastro.sql.catalogue import catalogue
 DIALECT = "mysql"
 # Rows of one INSERT: each some hundred bytes, so that the text stays far below the smallest max_allowed_packet.
 ROWS_A_STATEMENT_MAX = 500
+BEGIN = "START TRANSACTION"
+COMMIT = "COMMIT"
 LOCKING_READ = "LOCK IN SHARE MODE"
 
-_MARK = re.compile(r"/\* (?P<held>held ?)?(?P<each>each)?(?: by (?P<by>\w+))? ?\*/\s*")
+_MARK = re.compile(
+    r"/\*(?P<held> held)?(?P<or_none> or none)?(?: hot (?P<hot>debit|credit))?(?P<each> each)?(?: by (?P<by>\w+))? \*/\s*"
+)
 _CURRENT = "/* current */"
 _VALUES = re.compile(r"(?P<head>.*\bVALUES\s*)(?P<row>\(.*?\))(?P<tail>\s*ON DUPLICATE KEY UPDATE.*)?", re.DOTALL)
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -31,26 +35,39 @@ class Text(NamedTuple):
     """
     One statement of a step. `plain` reads what its snapshot shows; `current` reads with locks what is committed now.
 
-    `held`: only for a caller's transaction. `each`: an INSERT of one row for each element of its list parameters, in
-    the order of the list `by`, if any; `%(place)s` is the element's place in its list.
+    `held`: only for a caller's transaction. `or_none`: a NULL that its table refuses means that the step writes nothing.
+    `hot`: only where that side ("debit", "credit") is kept hot. `each`: an INSERT of one row for each element of its
+    list parameters, in the order of the list `by`, if any; `%(place)s` is the element's place in its list.
     """
 
     plain: str
     current: str
     held: bool
+    or_none: bool
+    hot: str | None
     each: bool
     by: str | None
+
+    def is_for(self, params: Mapping[str, Any]) -> bool:
+        """Say whether a step with these parameters sends it at all."""
+        return self.hot is None or params[f"{self.hot}_keeping"] == "hot"
 
 
 class Said(NamedTuple):
     """
-    One step as this dialect says it; where it can't, `refused` says why.
+    One step as this dialect says it; where it can't, `refused` says why. `or_none`: one of its texts is.
     """
 
     name: str
     texts: tuple[Text, ...]
     refused: str | None
     locks_by_name: bool
+    or_none: bool
+
+    def alone(self, params: Mapping[str, Any]) -> str:
+        """Return the step as one packet that is a transaction of its own."""
+        said = tuple(text.plain for text in self.texts if not text.held and text.is_for(params))
+        return written(_transaction_of(said), params)
 
 
 Statements: TypeAlias = Mapping[str, Said]
@@ -64,12 +81,18 @@ def statements_of(ledger: str) -> Statements:
     return {
         name: Said(
             name,
-            tuple(_text_of(text) for text in statement.texts),
+            texts := tuple(_text_of(text) for text in statement.texts),
             statement.refused,
             any("get_lock(" in text for text in statement.texts),
+            any(text.or_none for text in texts),
         )
         for name, statement in catalogue(DIALECT, ledger).items()
     }
+
+
+@lru_cache
+def _transaction_of(texts: tuple[str, ...]) -> str:
+    return ";\n".join((BEGIN, *texts, COMMIT))
 
 
 def _text_of(text: str) -> Text:
@@ -79,6 +102,8 @@ def _text_of(text: str) -> Text:
         plain=body.replace(_CURRENT, ""),
         current=body.replace(_CURRENT, LOCKING_READ),
         held=bool(mark and mark["held"]),
+        or_none=bool(mark and mark["or_none"]),
+        hot=mark["hot"] if mark else None,
         each=bool(mark and mark["each"]),
         by=mark["by"] if mark else None,
     )
@@ -88,12 +113,13 @@ def written(template: str, params: Mapping[str, Any]) -> str:
     """
     Return *template* with its parameters written into it. `%(keys__ids)s` stands for two lists, row by row.
     """
-    literals = {name: literal(params[name]) for name in _PARAMETER.findall(template) if name in params}
-    for name in set(_PARAMETER.findall(template)) - literals.keys():
-        literals[name] = literal(
-            [list(row) for row in zip(*(params[part] for part in name.split(_TOGETHER)), strict=True)]
-        )
-    return template % literals
+    return template % {
+        name: literal(params[name] if name in params else _side_by_side(name, params)) for name in _names_of(template)
+    }
+
+
+def _side_by_side(name: str, params: Mapping[str, Any]) -> list[list[Any]]:
+    return [list(row) for row in zip(*(params[part] for part in name.split(_TOGETHER)), strict=True)]
 
 
 def written_each(text: Text, params: Mapping[str, Any]) -> Iterator[str]:

@@ -17,9 +17,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
+from lastro.engine.django_held import HeldDjango, comes_from_django
 from lastro.engine.drive import drive
 from lastro.engine.held import check_in_transaction, check_session, connection_of, refuse_unholdable, turn_on
-from lastro.engine.psycopg_cursor import DictCursor, execute
+from lastro.engine.psycopg_cursor import DictCursor, PlainCursor, execute
 from lastro.engine.psycopg_errors import translated
 from lastro.engine.retrying import Tries
 from lastro.engine.settings import (
@@ -74,11 +75,11 @@ class PostgresEngine:
                     self._pool.check()
                 time.sleep(pause_s)
 
-    def held(self, connection: object) -> HeldPostgres:
+    def held(self, connection: object) -> HeldPostgres | HeldDjango:
         """
         Return an engine for the transaction that the caller holds on *connection*.
         """
-        return HeldPostgres(connection, self._settings.ledger)
+        return hold(connection, self._settings)
 
     def close(self) -> None:
         """
@@ -142,6 +143,17 @@ class PostgresEngine:
             timeout=POOL_TIMEOUT_S,
             open=True,
         )
+
+
+def hold(connection: object, settings: EngineSettings) -> HeldPostgres | HeldDjango:
+    """
+    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it.
+    """
+    if comes_from_django(connection):
+        return HeldDjango(
+            connection, DIALECT, vendor="postgresql", hold=lambda driver: HeldPostgres(driver, settings.ledger)
+        )
+    return HeldPostgres(connection, settings.ledger)
 
 
 class _OwnTransaction:
@@ -219,7 +231,7 @@ class HeldPostgres:
             return self._run_on(connection, make())
 
     def _run_on(self, connection: psycopg.Connection[Any], plan: Plan[T]) -> T:
-        cursor: DictCursor = psycopg.Cursor(connection, row_factory=dict_row)
+        cursor: DictCursor = PlainCursor(connection, row_factory=dict_row)
         statements = self.statements
 
         def execute_step(step: Step) -> Rows:

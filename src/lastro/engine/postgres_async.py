@@ -23,7 +23,7 @@ from lastro.engine.held import (
     refuse_unholdable,
 )
 from lastro.engine.postgres import BEGIN, DIALECT
-from lastro.engine.psycopg_cursor import AsyncDictCursor, execute_async
+from lastro.engine.psycopg_cursor import AsyncDictCursor, AsyncPlainCursor, execute_async
 from lastro.engine.psycopg_errors import translated
 from lastro.engine.retrying import Tries
 from lastro.engine.settings import (
@@ -207,7 +207,7 @@ class AsyncHeldPostgres:
             return await self._run_on(connection, make())
 
     async def _run_on(self, connection: psycopg.AsyncConnection[Any], plan: Plan[T]) -> T:
-        cursor: AsyncDictCursor = psycopg.AsyncCursor(connection, row_factory=dict_row)
+        cursor: AsyncDictCursor = AsyncPlainCursor(connection, row_factory=dict_row)
         statements = self.statements
 
         async def execute_step(step: Step) -> Rows:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
-from psycopg import AsyncCursor, Cursor
+from psycopg import AsyncCursor, Cursor, adapters
+from psycopg.adapt import AdaptersMap
 from psycopg.types.numeric import Int8
 
 from lastro.plans.plan import Rows, Step
@@ -28,6 +29,29 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _ARRAY_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 _NEEDS_ESCAPE = re.compile(r"[\\\t\n\r]").search
 _NOTHING = type(None)
+
+
+class PlainCursor(Cursor[dict[str, Any]]):
+    """
+    A cursor on a caller's connection that reads values as psycopg does, whatever the caller taught its connection:
+    Django's gives jsonb as text, and moments without a time zone where USE_TZ is off.
+    """
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        """The adapters of psycopg itself."""
+        return adapters
+
+
+class AsyncPlainCursor(AsyncCursor[dict[str, Any]]):
+    """
+    The twin of `PlainCursor`.
+    """
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        """The adapters of psycopg itself."""
+        return adapters
 
 
 def execute(cursor: DictCursor, statements: Statements, step: Step) -> Rows:

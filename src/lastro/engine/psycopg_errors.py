@@ -26,6 +26,7 @@ from lastro.errors import (
     UnreadableRow,
 )
 
+_POOLED = (Refusal, "a pooler has no such prepared statement here: connect with prepared=False; nothing was stored")
 # What the ledger's own triggers raise.
 KIND_REFUSED = "23L01"
 PERIOD_REFUSED = "23L02"
@@ -39,6 +40,8 @@ _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "25P02": (NotInTransaction, "the transaction has failed before this call: roll it back first"),
     "25P03": (ConnectionLost, "the transaction was idle for too long and the server ended it; nothing was stored"),
     "25P04": (ConnectionLost, "the transaction took too long and the server ended it; nothing was stored"),
+    "26000": _POOLED,
+    "42P05": _POOLED,
     "42P01": (SchemaOutdated, "the ledger's tables are not there: run `lastro migrate` (or ledger.migrate())"),
     "3F000": (SchemaOutdated, "the ledger's schema is not there: run `lastro migrate` (or ledger.migrate())"),
     "42703": (SchemaOutdated, "the ledger's tables are of another version than this code: run `lastro migrate`"),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TypeVar
 
+from lastro.engine.django_held import HeldDjango, comes_from_django
 from lastro.engine.drive import drive
 from lastro.engine.retrying import Tries
 from lastro.engine.settings import EngineSettings
@@ -20,6 +21,7 @@ from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_held import HeldSqlite
 from lastro.engine.sqlite_pool import Pool
 from lastro.engine.sqlite_turns import Patience, knock, queue_of
+from lastro.engine.sqlite_values import moment
 from lastro.errors import Fault, ServerUnavailable
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Rows, Step
 
@@ -65,11 +67,11 @@ class SqliteEngine:
                     raise
                 time.sleep(tries.pause_s(fault))
 
-    def held(self, connection: object) -> HeldSqlite:
+    def held(self, connection: object) -> HeldSqlite | HeldDjango:
         """
         Return an engine for the transaction that the caller holds on *connection*.
         """
-        return HeldSqlite(connection, self._settings)
+        return hold(connection, self._settings)
 
     def close(self) -> None:
         """
@@ -110,6 +112,18 @@ class SqliteEngine:
         return self._pool
 
 
+def hold(connection: object, settings: EngineSettings, *, locked: bool = False) -> HeldSqlite | HeldDjango:
+    """
+    Return an engine for the transaction that a caller holds, by Django's connection or as its driver knows it; *locked*
+    where it was begun IMMEDIATE.
+    """
+    if comes_from_django(connection):
+        return HeldDjango(
+            connection, DIALECT, vendor="sqlite", hold=lambda driver: HeldSqlite(driver, settings, locked=locked)
+        )
+    return HeldSqlite(connection, settings, locked=locked)
+
+
 class _OwnTransaction:
     """
     One plan on one connection of ours: a transaction from `begin` on, before that statement by statement.
@@ -125,7 +139,7 @@ class _OwnTransaction:
 
     def begin(self, how: str) -> None:
         knock(lambda: self._cursor.execute(how), self._patience)
-        ((self._now,),) = self._cursor.execute(self._statements["session.moment"].text).fetchall()
+        self._now = moment()
 
     def execute(self, step: Step) -> Rows:
         if step is TOGETHER:

@@ -20,6 +20,7 @@ from lastro.engine.sqlalchemy_handles import (
 from lastro.engine.sqlite_cursor import DIALECT, Answer, Call, Statements, answer, calls_of, statements_of
 from lastro.engine.sqlite_errors import translated
 from lastro.engine.sqlite_turns import Patience
+from lastro.engine.sqlite_values import moment
 from lastro.errors import NotInTransaction
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Row, Rows
 from lastro.sql.catalogue import Statement
@@ -51,10 +52,12 @@ class HeldSqlite:
 
     dialect = DIALECT
 
-    def __init__(self, handle: object, settings: EngineSettings) -> None:
+    def __init__(self, handle: object, settings: EngineSettings, *, locked: bool = False) -> None:
         refuse_unholdable(handle)
         self._handle = handle
         self._settings = settings
+        # The transaction holds the write lock already: it was begun IMMEDIATE.
+        self._locked = locked
         self.statements: Statements = statements_of(settings.ledger)
 
     def run(self, make: MakePlan[T], effect: Effect) -> T:
@@ -71,7 +74,12 @@ class HeldSqlite:
         begun = connection.in_transaction
         check_in_transaction(begun=begun, begins_itself=begins_itself(connection))
         course = held_course(
-            make(), effect, self.statements, begun=begun, lock_timeout_ms=self._settings.lock_timeout_ms
+            make(),
+            effect,
+            self.statements,
+            begun=begun,
+            locked=self._locked,
+            lock_timeout_ms=self._settings.lock_timeout_ms,
         )
         cursor = connection.cursor()
         cursor.row_factory = None
@@ -104,17 +112,25 @@ def _follow(course: HeldCourse[T], cursor: sqlite3.Cursor) -> T:
 
 
 def held_course(
-    plan: Plan[T], effect: Effect, statements: Statements, *, begun: bool, lock_timeout_ms: int
+    plan: Plan[T],
+    effect: Effect,
+    statements: Statements,
+    *,
+    begun: bool,
+    locked: bool = False,
+    lock_timeout_ms: int,
 ) -> HeldCourse[T]:
     """
-    Run *plan* in a transaction that was *begun*, or that is to be: the write lock first where the plan may write, then
-    the plan in a savepoint of its own, so that a step of several statements is done or undone as one.
+    Run *plan* in a transaction that was *begun*, or that is to be: the write lock first where the plan may write and it
+    isn't *locked* yet, then the plan in a savepoint of its own, so that a step of several statements is done or undone
+    as one.
     """
     writes = effect is not Effect.READ
     now = 0
     if writes:
-        yield from _take_lock(statements["session.write_lock"], lock_timeout_ms, begun=begun)
-        ((now,),) = (yield Call(statements["session.moment"].text, {})).rows
+        if not locked:
+            yield from _take_lock(statements["session.write_lock"], lock_timeout_ms, begun=begun)
+        now = moment()
         yield Call(SAVEPOINT, {})
     try:
         result = yield from _steps(plan, statements, now)

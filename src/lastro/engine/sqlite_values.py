@@ -5,6 +5,7 @@ Values on their way into SQLite and out of it: moments as microseconds, lists as
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -14,15 +15,24 @@ from lastro.errors import AmountOutOfRange
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+NANOSECONDS_IN_A_MICROSECOND = 1_000
 # A batch has one moment of recording, and its transfers few of occurring.
 MOMENTS_CACHED_MAX = 256
 
 
-def microseconds(moment: datetime) -> int:
+def moment() -> int:
     """
-    Return *moment* as whole microseconds since 1970 in UTC, exactly.
+    Return the moment of a transaction. Taken once and under the write lock, so that moments are in the order of the
+    commits; the machine's clock is SQLite's own, which would tell it in milliseconds and by one more statement.
     """
-    return (moment - EPOCH) // MICROSECOND
+    return time.time_ns() // NANOSECONDS_IN_A_MICROSECOND
+
+
+def microseconds(when: datetime) -> int:
+    """
+    Return *when* as whole microseconds since 1970 in UTC, exactly.
+    """
+    return (when - EPOCH) // MICROSECOND
 
 
 def adapted(params: Mapping[str, Any], now: int) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.closed_periods_async import AsyncClosesPeriods
+from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
+from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -27,12 +29,17 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class AsyncHeldLedger(AsyncPostsByKind):
+class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
     """
     The operations that work inside one transaction. `AsyncLedger.within()` returns one for the caller's transaction.
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
+
+    @property
+    def points(self) -> AsyncHeldPoints:
+        """What members earn, spend and give in this transaction."""
+        return AsyncHeldPoints(self._engine, self._operations)
 
     async def open_account(
         self,
@@ -200,12 +207,17 @@ class AsyncHeldLedger(AsyncPostsByKind):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncRegistersKinds, AsyncClosesPeriods):
+class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
+
+    @property
+    def points(self) -> AsyncPoints:
+        """What members earn, spend and give, each call a transaction of its own."""
+        return AsyncPoints(self._engine, self._operations)
 
     def within(self, connection: object) -> AsyncHeldLedger:
         """

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.closed_periods import ClosesPeriods
+from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
+from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -27,12 +29,17 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class HeldLedger(PostsByKind):
+class HeldLedger(HeldHolds, PostsByKind):
     """
     The operations that work inside one transaction. `Ledger.within()` returns one for the caller's transaction.
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
+
+    @property
+    def points(self) -> HeldPoints:
+        """What members earn, spend and give in this transaction."""
+        return HeldPoints(self._engine, self._operations)
 
     def open_account(
         self,
@@ -196,12 +203,17 @@ class HeldLedger(PostsByKind):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, RegistersKinds, ClosesPeriods):
+class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
+
+    @property
+    def points(self) -> Points:
+        """What members earn, spend and give, each call a transaction of its own."""
+        return Points(self._engine, self._operations)
 
     def within(self, connection: object) -> HeldLedger:
         """

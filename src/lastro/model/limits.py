@@ -14,6 +14,8 @@ CAUSE_CHARACTERS_MAX = 255
 SOURCE_CHARACTERS_MAX = 255
 ACTOR_CHARACTERS_MAX = 255
 COUNTER_CHARACTERS_MAX = 255
+OWNER_CHARACTERS_MAX = 255
+GROUP_CHARACTERS_MAX = 400
 METADATA_BYTES_MAX = 16_384
 
 AMOUNT_MAX = 2**63 - 1
@@ -40,6 +42,12 @@ CONSOLIDATION_LOCK_TIMEOUT_MS = 1_000
 ENTRIES_MAX = 1_000
 ACCOUNTS_LISTED_MAX = 1_000
 ACCOUNTS_CACHED_MAX = 100_000
+HOLDS_LISTED_MAX = 1_000
+# Holds of one group that are captured or released as one, in one transaction.
+GROUP_HOLDS_MAX = 100
+HOLDS_EXPIRED_MAX = 500
+# The expirer never waits for an account's row; this bounds what else it may meet.
+EXPIRY_LOCK_TIMEOUT_MS = 1_000
 COUNTER_SLICES = 16
 
 # How often a posting looks again when the account changed under it (its keeping, or its funds) before it gives up.

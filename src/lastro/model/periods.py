@@ -139,7 +139,8 @@ def zone_of(name: str) -> ZoneInfo:
             argument="time_zone",
         )
     raise InvalidInput(
-        f"time_zone {name!r} isn't known on this machine; it takes an IANA name such as 'UTC' or 'Europe/Paris'",
+        f"time_zone {name!r} isn't known on this machine; it takes an IANA name such as 'UTC' or 'Europe/Paris', "
+        "and `pip install --upgrade tzdata` brings the newest ones",
         argument="time_zone",
     )
 

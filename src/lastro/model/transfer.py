@@ -190,24 +190,26 @@ def transfer_key(key: object, *, argument: str = "key") -> str:
     return text(key, argument=argument, characters_max=KEY_CHARACTERS_MAX)
 
 
-def transfer_amount(amount: object) -> int:
+def transfer_amount(amount: object, *, argument: str = "amount") -> int:
     """
     Return *amount* if it is a whole number of minor units, 1 … 2^63−1. A Decimal counts when it is whole.
     """
     if isinstance(amount, bool) or not isinstance(amount, int | Decimal):
         raise InvalidInput(
-            f"amount must be an int of minor units (Money.parse turns text into one); got {shown(amount)}",
-            argument="amount",
+            f"{argument} must be an int of minor units (Money.parse turns text into one); got {shown(amount)}",
+            argument=argument,
         )
     if isinstance(amount, Decimal):
         if not amount.is_finite() or amount != amount.to_integral_value():
-            raise InvalidInput(f"amount must be a whole number of minor units; got {shown(amount)}", argument="amount")
+            raise InvalidInput(
+                f"{argument} must be a whole number of minor units; got {shown(amount)}", argument=argument
+            )
         # A huge exponent must not become a huge integer before it is refused.
         amount = int(amount) if abs(amount) <= AMOUNT_MAX else AMOUNT_MAX + 1 if amount > 0 else -AMOUNT_MAX
     if not 1 <= amount <= AMOUNT_MAX:
         raise AmountOutOfRange(
-            f"amount must be 1 … {AMOUNT_MAX} minor units; this is {shown(amount) if amount <= 0 else 'more'}",
-            argument="amount",
+            f"{argument} must be 1 … {AMOUNT_MAX} minor units; this is {shown(amount) if amount <= 0 else 'more'}",
+            argument=argument,
         )
     return int(amount)
 

@@ -21,6 +21,11 @@ RULES_OF_WHAT_IS_LEFT = (
     "tails",
     "keys",
     "reversals",
+    "held",
+    "holds",
+    "hold_events",
+    "lot_sums",
+    "lots",
 )
 RULES_OF_WHOLE_HISTORY = ("balances",)
 

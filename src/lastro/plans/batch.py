@@ -4,11 +4,11 @@ Posting many transfers in one transaction: lock once, judge in memory, write eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from lastro.errors import LastroError, Refusal
-from lastro.model.account import Facts
+from lastro.errors import AmountOutOfRange, InsufficientFunds, LastroError, Refusal
+from lastro.model.account import WORLD, Facts
 from lastro.model.limits import FEW_TRANSFERS_MAX, LOOKS_MAX
 from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import AccountKey, account_keys, find_facts, kept_changing, refuse_closed, refuse_unknown
@@ -18,7 +18,7 @@ from lastro.plans.plan import Plan, step
 from lastro.plans.posting import post
 from lastro.plans.rules import rules_for
 from lastro.plans.standing import Standing, as_believed
-from lastro.plans.stored import read_transfer, whole
+from lastro.plans.stored import read_facts, read_transfer, whole
 from lastro.plans.transfers import Terms, is_locked, refuse_retired
 from lastro.plans.waiting import patiently, undone_when_refused
 from lastro.plans.writing import write_batch
@@ -83,6 +83,7 @@ def _attempt(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool,
     judgement = judge_batch(
         wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored, rules=rules
     )
+    yield from _check_beliefs(wanted, judgement, sides, standings)
     if not partial:
         _raise_first(judgement)
     posted = yield from write_batch(judgement, standings, terms.now)
@@ -155,6 +156,26 @@ def _find_keys(wanted: Sequence[Intent | Refusal]) -> Plan[dict[str, Transfer | 
         except Refusal as refusal:
             stored[row["taken_key"]] = refusal
     return stored
+
+
+def _check_beliefs(
+    wanted: Sequence[Intent | Refusal], judgement: Judgement, sides: _Sides, standings: Mapping[int, Standing]
+) -> Plan[None]:
+    # Funds are blamed only where the sides that weren't locked are open still: somebody may have closed one since.
+    believed = {
+        key: sides.facts[key]
+        for intent, verdict in zip(wanted, judgement.verdicts, strict=True)
+        if isinstance(verdict, InsufficientFunds | AmountOutOfRange) and isinstance(intent, Intent)
+        for key in account_keys(intent)
+        if key[0] != WORLD and sides.facts[key].id not in standings
+    }
+    if not believed:
+        return
+    rows = yield step(
+        "accounts.find", names=[name for name, _ in believed], currencies=[currency for _, currency in believed]
+    )
+    if any(read_facts(row).state == "closed" for row in rows):
+        raise _LookAgain("an account was closed since it was believed open")
 
 
 def _raise_first(judgement: Judgement) -> None:

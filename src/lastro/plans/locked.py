@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lastro.model.account import Facts
+from lastro.errors import AmountOutOfRange, InsufficientFunds
+from lastro.model.account import WORLD, Facts
 from lastro.model.limits import LOOKS_MAX, UNLOCKED_AMOUNT_MAX, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted, Side
-from lastro.plans.accounts import kept_changing, refuse_closed, sides_of
+from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.plan import Plan, Rows, step
 from lastro.plans.standing import Standing
 from lastro.plans.stored import whole
@@ -45,7 +46,11 @@ def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[P
             return replay(stored, wanted)
         if locked is not None:
             debit, credit = locked
-            judge(wanted, debit, credit, floor_guarded=floor_guarded)
+            try:
+                judge(wanted, debit, credit, floor_guarded=floor_guarded)
+            except (InsufficientFunds, AmountOutOfRange):
+                yield from _refuse_closed_since(wanted, locked, terms)
+                raise
             rows = yield from write_locked(wanted, debit, credit, terms)
             if rows:
                 return Posted(created(wanted, rows[0]), replayed=False)
@@ -58,17 +63,29 @@ def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[P
     raise kept_changing((wanted.debit, wanted.credit))
 
 
+def _refuse_closed_since(wanted: Intent, sides: tuple[Standing | Facts, Standing | Facts], terms: Terms) -> Plan[None]:
+    # A side that isn't locked is as this process believes, and somebody else may have closed it. The write would find
+    # out, but funds that don't cover it come first; so it is looked up again before they are blamed.
+    believed = [side for side in sides if isinstance(side, Facts) and side.name != WORLD]
+    if believed:
+        terms.directory.forget(believed)
+        yield from sides_of(terms.directory, wanted)
+
+
 def lock_sides(
-    wanted: Intent, sides: tuple[Facts, Facts], terms: Terms, *, lock_both: bool
+    wanted: Intent, sides: tuple[Facts, Facts], terms: Terms, *, lock_both: bool, lock_debit: bool = False
 ) -> Plan[tuple[Standing | Facts, Standing | Facts] | None]:
     """
     Lock and weigh the sides that have to be judged. A side that needs no lock stays as believed.
 
-    None when the locked terms show that another side should have been locked as well.
+    `lock_debit` is for what changes the debit's base row besides the transfer.
+    None when the locked terms show that another side should have been locked as well, or an account is closed.
     """
     names: tuple[Side, Side] = ("debit", "credit")
     to_lock = [
-        facts.id for facts, side in zip(sides, names, strict=True) if lock_both or is_locked(facts, wanted, side)
+        facts.id
+        for facts, side in zip(sides, names, strict=True)
+        if lock_both or (lock_debit and side == "debit") or is_locked(facts, wanted, side)
     ]
     rows = yield step("locked.lock_sides", account_ids=sorted(to_lock), now=terms.now)
     to_weigh = [
@@ -86,7 +103,9 @@ def lock_sides(
             continue
         row = held[facts.id]
         current = facts._replace(keeping=row["keeping"], state=row["state"], floor=row["floor"])
-        refuse_closed(current)
+        if current.state == "closed":
+            # Believed open: the name may be another account's by now, so it is looked up again before it is refused.
+            return None
         terms.directory.learn((current,))
         balance = posted.get(facts.id)
         if balance is None:

@@ -17,13 +17,15 @@ class Step(NamedTuple):
     """
     One statement to execute: its name in the SQL catalogue and its parameters.
 
-    A bulk load brings the rows to copy; a migration brings its own text in place of a statement of the catalogue.
+    A bulk load brings the rows to copy; a migration brings its own text in place of a statement of the catalogue. What is
+    `settled` never changes once it is there: any snapshot that has it will do, and nothing need be locked to read it.
     """
 
     statement: str
     params: Mapping[str, Any]
     copied: Iterable[Sequence[Any]] | None = None
     script: str | None = None
+    settled: bool = False
 
 
 Plan: TypeAlias = Generator[Step, Rows, T]

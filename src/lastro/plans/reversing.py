@@ -4,16 +4,32 @@ Reversing: undo a transfer, wholly or in part, by a new one; never more than the
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lastro.errors import AccountClosed, AlreadyReversed, UnknownTransfer
+from lastro.model.account import Facts
 from lastro.model.limits import LOOKS_MAX
 from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.locked import judge, lock_sides, write_locked
 from lastro.plans.plan import Plan, step
 from lastro.plans.rules import kind_to_undo, refuse_by_rules, refuse_undoing
+from lastro.plans.standing import Standing
 from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms, created, find_transfer, replay
 from lastro.plans.waiting import patiently, undone_when_refused
+
+
+class Reversed(NamedTuple):
+    """
+    A reversal that was posted, or replayed. `already` is what had been reversed of the original before it, and `debit`
+    and `credit` are how its own sides stood; a replay knows none of these.
+    """
+
+    posted: Posted
+    already: int = 0
+    debit: Standing | Facts | None = None
+    credit: Standing | Facts | None = None
 
 
 def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, kind_given: bool = True) -> Plan[Posted]:
@@ -21,7 +37,8 @@ def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, kind_gi
     Post the reversal *wanted* of the transfer named *key*, once. It is written whatever balance it leaves.
 
     *wanted* is filled in here: its accounts are the original's the other way round, its amount what is left of the
-    original where *whole_rest* says so, and its kind the one that undoes the original's where none is *kind_given*. Raises UnknownTransfer, AlreadyReversed and what a posting raises.
+    original where *whole_rest* says so, and its kind the one that undoes the original's where none is *kind_given*.
+    Raises UnknownTransfer, AlreadyReversed and what a posting raises.
     """
     return (
         yield from patiently(
@@ -32,35 +49,56 @@ def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, kind_gi
 
 
 def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, kind_given: bool) -> Plan[Posted]:
-    original = yield from find_transfer(key)
+    # History doesn't change: what any snapshot shows of the original will do. To ask for it as of now may lock its key
+    # (and the gap beside it), and accounts come before keys in the order of locks.
+    original = yield from find_transfer(key, settled=True)
+    if original is None:
+        original = yield from find_transfer(key)
     if original is None:
         raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
     if not kind_given:
         wanted = wanted._replace(kind=(yield from _kind_of(original, wanted.key, terms)))
+    return (yield from reverse_within(original, wanted, terms, whole_rest=whole_rest)).posted
+
+
+def reverse_within(
+    original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool, one_held: bool = False
+) -> Plan[Reversed]:
+    """
+    Reverse *original* in a transaction that bounds its waits and a savepoint that undoes a refusal: both the caller's.
+
+    Locks both base rows. On return they are held, and what depends on them may be read by a following statement. With
+    *one_held* the caller holds one of them already, and another that needs no lock isn't locked.
+    """
     wanted = _turned_round(original, wanted)
+    lock_both = not one_held
     for _ in range(LOOKS_MAX):
-        posted = yield from _attempt(original, wanted, terms, whole_rest=whole_rest)
-        if posted is not None:
-            return posted
+        done = yield from _attempt(original, wanted, terms, whole_rest=whole_rest, lock_both=lock_both)
+        if done is not None:
+            return done
+        lock_both = True
     raise kept_changing((wanted.debit, wanted.credit))
 
 
-def _attempt(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted | None]:
+def _attempt(
+    original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bool, lock_both: bool
+) -> Plan[Reversed | None]:
     """
     Reverse by what is believed of the two accounts; None, and nothing believed any more, where it wasn't true.
     """
     try:
         sides = yield from sides_of(terms.directory, wanted)
-        # Both sides are locked, so that two reversals of one transfer come one after the other.
-        locked = yield from lock_sides(wanted, sides, terms, lock_both=True)
+        # Both sides are locked, so that two reversals of one transfer come one after the other; one side that all of
+        # them hold does as well.
+        locked = yield from lock_sides(wanted, sides, terms, lock_both=lock_both)
     except AccountClosed:
         # A retry of what was reversed before a closing is a replay.
         if (stored := (yield from find_transfer(wanted.key))) is None:
             raise
-        return replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted)
+        return Reversed(replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted))
     stored = yield from find_transfer(wanted.key)
     if stored is not None:
-        return replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted)
+        return Reversed(replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted))
     yield from refuse_undoing(original, wanted, terms)
     yield from refuse_by_rules(wanted, terms)
     rows = yield step("reversing.already", original_id=original.id)
@@ -71,10 +109,10 @@ def _attempt(original: Transfer, wanted: Intent, terms: Terms, *, whole_rest: bo
         rows = yield from write_locked(wanted, *locked, terms)
         if rows:
             yield from _note(original, wanted, already, rows[0]["id"])
-            return Posted(created(wanted, rows[0]), replayed=False)
+            return Reversed(Posted(created(wanted, rows[0]), replayed=False), already, *locked)
         stored = yield from find_transfer(wanted.key)
         if stored is not None:
-            return replay(stored, wanted)
+            return Reversed(replay(stored, wanted))
     terms.directory.forget(sides)
     return None
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 from lastro.errors import UnreadableRow
 from lastro.model.account import KEEPINGS, Account, Balance, Facts, Keeping, State
 from lastro.model.closing import PeriodClosing
+from lastro.model.hold import HOLD_EVENT_KINDS, HOLD_STATES, Hold, HoldEvent, HoldEventKind, HoldState
 from lastro.model.kind import Kind
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Entry, Side, Transfer
@@ -94,7 +95,7 @@ def read_account(row: Row) -> Account:
         keeping=cast(Keeping, _word(row, "keeping", KEEPINGS)),
         floor=_optional_integer(row, "floor"),
         opened_at=_moment(row, "opened_at"),
-        closed_at=None if row["closed_at"] is None else _moment(row, "closed_at"),
+        closed_at=_optional_moment(row, "closed_at"),
         metadata=_metadata(row),
     )
 
@@ -115,7 +116,7 @@ def read_kind(row: Row) -> Kind:
         name=_text(row, "name"),
         debit=_text(row, "debit"),
         credit=_text(row, "credit"),
-        either_way=_truth(row, "either_way"),
+        either_way=_flag(row, "either_way"),
         undone_by=_optional_text(row, "undone_by"),
     )
 
@@ -127,11 +128,73 @@ def read_closing(row: Row) -> PeriodClosing:
     return PeriodClosing(
         id=_integer(row, "id"),
         closed_until=_moment(row, "until_at"),
-        reopens=_truth(row, "reopens"),
+        reopens=_flag(row, "reopens"),
         key=_optional_text(row, "key"),
         reason=_optional_text(row, "reason"),
         actor=_optional_text(row, "actor"),
         recorded_at=_moment(row, "recorded_at"),
+    )
+
+
+def read_identity(row: Row) -> Hold:
+    """
+    Return what never changes of a hold, as a hold to which nothing has happened yet.
+    """
+    amount = _positive(row, "amount")
+    return Hold(
+        key=_text(row, "key"),
+        account=_text(row, "account"),
+        currency=_text(row, "currency"),
+        amount=amount,
+        captured=0,
+        released=0,
+        expired=0,
+        left=amount,
+        state="open",
+        owner=_text(row, "owner"),
+        group=_optional_text(row, "group_name"),
+        capture_max=_optional_integer(row, "capture_max"),
+        overdue="list" if _flag(row, "listed") else "expire",
+        placed_at=_moment(row, "placed_at"),
+        expires_at=_moment(row, "expires_at"),
+        guarded_until=None,
+        ended_at=None,
+        cause=_optional_text(row, "cause"),
+        source=_optional_text(row, "source"),
+        actor=_optional_text(row, "actor"),
+        metadata=_metadata(row),
+    )
+
+
+def read_hold(row: Row) -> Hold:
+    """
+    Return a row of `hold_standing` as a Hold.
+    """
+    return read_identity(row)._replace(
+        captured=whole(row, "captured"),
+        released=whole(row, "released"),
+        expired=whole(row, "expired"),
+        left=whole(row, "left_over"),
+        state=cast(HoldState, _word(row, "state", HOLD_STATES)),
+        guarded_until=_optional_moment(row, "guard_ends_at"),
+        ended_at=_optional_moment(row, "ended_at"),
+    )
+
+
+def read_event(row: Row) -> HoldEvent:
+    """
+    Return a row of `hold_event` as a HoldEvent.
+    """
+    return HoldEvent(
+        number=_positive(row, "number"),
+        kind=cast(HoldEventKind, _word(row, "kind", HOLD_EVENT_KINDS)),
+        amount=_positive(row, "amount"),
+        left=_integer(row, "left_after"),
+        key=_optional_text(row, "key"),
+        recorded_at=_moment(row, "recorded_at"),
+        cause=_optional_text(row, "cause"),
+        source=_optional_text(row, "source"),
+        actor=_optional_text(row, "actor"),
     )
 
 
@@ -181,18 +244,23 @@ def _word(row: Row, column: str, words: tuple[str, ...]) -> str:
     return cast(str, value)
 
 
-def _truth(row: Row, column: str) -> bool:
-    value = row[column]
-    if value not in (0, 1):
-        raise _unreadable(row, column, "true or false")
-    return bool(value)
-
-
 def _moment(row: Row, column: str) -> datetime:
     value = row[column]
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise _unreadable(row, column, "a moment with its time zone")
     return value.astimezone(UTC)
+
+
+def _optional_moment(row: Row, column: str) -> datetime | None:
+    return None if row[column] is None else _moment(row, column)
+
+
+def _flag(row: Row, column: str) -> bool:
+    value = row[column]
+    # A store without such a type keeps 1 or 0.
+    if value not in (0, 1):
+        raise _unreadable(row, column, "true or false")
+    return bool(value)
 
 
 def _metadata(row: Row) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from lastro.model.kind import Registry
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOCK_TIMEOUT_MS, UNLOCKED_AMOUNT_MAX
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Intent, Posted, Side, Transfer, differing
-from lastro.plans.plan import Plan, Row, step
+from lastro.plans.plan import Plan, Row, Step
 from lastro.plans.stored import read_transfer
 
 
@@ -30,11 +30,13 @@ class Terms(NamedTuple):
     now: datetime | None = None
 
 
-def find_transfer(key: str) -> Plan[Transfer | None]:
+def find_transfer(key: str, *, settled: bool = False) -> Plan[Transfer | None]:
     """
     Return the transfer that holds *key*, or None. TransferConflict where its partition was retired.
+
+    *settled*: what the snapshot has is enough; a transfer that was committed after it isn't looked for.
     """
-    rows = yield step("posting.find_transfer", key=key)
+    rows = yield Step("posting.find_transfer", {"key": key}, settled=settled)
     if not rows:
         return None
     refuse_retired(key, rows[0])

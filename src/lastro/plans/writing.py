@@ -25,7 +25,7 @@ def write_batch(
     accepted = judgement.accepted()
     if not accepted:
         return []
-    drawn = (yield step("batch.draw_ids", transfers=len(accepted), now=now))[0]
+    drawn = (yield step("batch.draw_ids", transfers=len(accepted), account_ids=sorted(standings), now=now))[0]
     ids: list[int] = drawn["ids"]
     recorded_at: datetime = drawn["recorded_at"].astimezone(UTC)
     claimed = yield from _claim_keys(judgement, accepted, ids)
@@ -61,7 +61,7 @@ def _claim_keys(judgement: Judgement, accepted: Sequence[Accepted], ids: Sequenc
         debit_ids=[debit_id for _, _, debit_id in in_key_order],
         **unlocked_params(judgement),
     )
-    claimed: int = rows[0]["claimed"]
+    claimed: int = rows[0]["claimed"] if rows else 0
     return claimed
 
 

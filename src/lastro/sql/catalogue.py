@@ -13,9 +13,14 @@ from typing import NamedTuple
 from lastro.errors import InvalidInput
 
 LEDGER = "lastro"
+# The dialect that says every step.
+FULLEST = "postgres"
+# Dialects in which a ledger is a prefix of its tables' names, and not a schema.
+PREFIXING = ("sqlite", "generic")
 LEDGER_NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
 _HEADER = re.compile(r"^-- name: (?P<name>[a-z_]+)$", re.MULTILINE)
 _REFUSED = re.compile(r"^-- refused: (?P<why>.+)$", re.MULTILINE)
+_OTHERS_REFUSED = re.compile(r"^-- others refused: (?P<why>.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 # A semicolon inside a string ends nothing: partitions are composed of texts that hold some.
 _STRING_OR_END = re.compile(r"'(?:[^']|'')*'|;")
@@ -29,7 +34,8 @@ class Statement(NamedTuple):
 
     PostgreSQL says each step by one text. A dialect whose INSERT can't stand in a WITH takes several: all get the
     step's parameters, and the step's rows are those of the last that returns any. Where the dialect can't do the step
-    at all, `refused` says why and `texts` is empty.
+    at all, `refused` says why and `texts` is empty; a file may refuse at once
+    every step of its plan that it doesn't say.
     """
 
     name: str
@@ -48,19 +54,28 @@ def catalogue(dialect: str, ledger: str = LEDGER) -> Mapping[str, Statement]:
     """
     Return the statements of *dialect* for the tables of *ledger*, by name ("posting.post_to_hot").
     """
-    statements: dict[str, Statement] = {}
+    said: dict[str, Statement] = {}
+    others_refused: dict[str, Statement] = {}
     for file in sorted(files("lastro.sql").joinpath(dialect).iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".sql"):
             continue
-        pieces = _HEADER.split(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if others := _OTHERS_REFUSED.search(text):
+            others_refused |= _all_refused(file.name.removesuffix(".sql"), others["why"])
+        pieces = _HEADER.split(text)
         for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
             full_name = f"{file.name.removesuffix('.sql')}.{name}"
-            assert full_name not in statements, f"two statements are called {full_name}"
+            assert full_name not in said, f"two statements are called {full_name}"
             refused = _REFUSED.search(body)
             texts = texts_of(for_ledger(_COMMENT.sub("", body), ledger, dialect=dialect))
             assert bool(texts) != bool(refused), f"{full_name} is either said or refused"
-            statements[full_name] = Statement(full_name, texts, refused["why"] if refused else None)
-    return statements
+            said[full_name] = Statement(full_name, texts, refused["why"] if refused else None)
+    return others_refused | said
+
+
+def _all_refused(plan: str, why: str) -> dict[str, Statement]:
+    names = (name for name in catalogue(FULLEST) if name.partition(".")[0] == plan)
+    return {name: Statement(name, (), why) for name in names}
 
 
 def texts_of(sql: str) -> tuple[str, ...]:
@@ -75,12 +90,12 @@ def texts_of(sql: str) -> tuple[str, ...]:
 
 def for_ledger(sql: str, ledger: str, *, dialect: str) -> str:
     """
-    Return *sql*, written for the ledger `lastro`, for the tables of *ledger*: another schema, or on SQLite, which has
-    no schemas, another prefix (`lastro_transfer`).
+    Return *sql*, written for the ledger `lastro`, for the tables of *ledger*: another schema, or, where there
+    needn't be any, another prefix (`lastro_transfer`).
     """
     if ledger == LEDGER:
         return sql
-    if dialect == "sqlite":
+    if dialect in PREFIXING:
         return _PREFIXED.sub(f"{ledger}_", sql)
     # Quoted, for a ledger may be called as a word of SQL's own: `order`, `user`.
     return _IN_SCHEMA.sub(f"`{ledger}`" if dialect == "mysql" else f'"{ledger}"', sql)

@@ -5,18 +5,34 @@ Which workers there are, by the word that `lastro work` takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
 from lastro.workers.consolidator import Consolidator
+from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
+from lastro.workers.points_expirer import PointsExpirer
 
-_ROSTER: Final[dict[str, Callable[[Ledger, Callable[[], bool]], Worker]]] = {
-    "consolidate": lambda ledger, stopping: Consolidator(ledger, stopping=stopping),
-    "partitions": lambda ledger, _: PartitionKeeper(ledger),
+
+class _Post(NamedTuple):
+    """Who does a piece of work, and a step of it that a store without a use for it refuses."""
+
+    worker: Callable[[Ledger, Callable[[], bool]], Worker]
+    step: str
+
+
+_ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
+    "consolidate": (
+        _Post(lambda ledger, stopping: Consolidator(ledger, stopping=stopping), "consolidating.accounts_with_tail"),
+    ),
+    "partitions": (_Post(lambda ledger, _: PartitionKeeper(ledger), "partitioning.list"),),
+    "expire": (
+        _Post(lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping), "ending.due"),
+        _Post(lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping), "points_expiring.due"),
+    ),
 }
 WORK: Final = tuple(_ROSTER)
 
@@ -36,14 +52,15 @@ def workers_for(
         raise InvalidInput(f"there is no work called {unknown[0]!r}; there is: {', '.join(WORK)}", argument="work")
     workers = []
     for word in asked or WORK:
-        ledger = open_ledger()
-        if not asked and _has_nothing_to_do(word, ledger):
-            ledger.close()
-        else:
-            workers.append(_ROSTER[word](ledger, stopping))
+        for post in _ROSTER[word]:
+            ledger = open_ledger()
+            if not asked and _has_nothing_to_do(post, ledger):
+                ledger.close()
+            else:
+                workers.append(post.worker(ledger, stopping))
     return workers
 
 
-def _has_nothing_to_do(word: str, ledger: Ledger) -> bool:
+def _has_nothing_to_do(post: _Post, ledger: Ledger) -> bool:
     dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
-    return word == "partitions" and bool(catalogue(dialect)["partitioning.list"].refused)
+    return bool(catalogue(dialect)[post.step].refused)

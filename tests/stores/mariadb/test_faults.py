@@ -6,13 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pymysql
 import pytest
 
 import lastro
 from lastro import Ledger
+from lastro.engine.mysql_errors import translated
 from tests.stores.mariadb.conftest import Connect, rows_of
 from tests.support.money import CURRENCY, fund, posted, transfer
-from tests.support.sessions import Background, Observer, together
+from tests.support.sessions import Background, together, until
 
 ONE_SECOND = "SET SESSION innodb_lock_wait_timeout = 1"
 
@@ -78,6 +80,18 @@ def test_our_own_transaction_gives_up_in_time(name: str, mariadb_url: str, ledge
     assert posted(ledger, "a") == 99
 
 
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(1205, lastro.LockTimeout), (1213, lastro.SerializationLost), (1467, lastro.SerializationLost)],
+)
+def test_what_the_server_breaks_is_a_fault(number: int, error: type[lastro.Fault]) -> None:
+    """A lock that isn't granted, a deadlock over rows, and one over the counter of ids: each may be tried again."""
+    told = translated(pymysql.err.OperationalError(number, "the server's words"), ambiguous=False)
+    assert type(told) is error
+    assert told.committed == "no"
+    assert "the server's words" in str(told)
+
+
 def test_a_deadlock_of_the_callers_is_said_as_one(ledger: Ledger, connect: Connect) -> None:
     """Two transactions that lock two accounts in opposite orders: one is broken and told to start over, one goes on."""
     fund(ledger, "a", 100)
@@ -140,8 +154,7 @@ def test_a_rival_with_the_same_key_is_waited_for(ledger: Ledger, connect: Connec
         ledger.within(rival).post(**transfer(f"k{number}", "world", "a", 5))
         going = Background(lambda number=number: ledger.post(**transfer(f"k{number}", "world", "a", 5)))  # type: ignore[misc]
         watching = waits(connect)
-        Observer.until(
-            None,  # type: ignore[arg-type]
+        until(
             lambda watching=watching: (
                 rows_of(  # type: ignore[misc]
                     watching,

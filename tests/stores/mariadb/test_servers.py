@@ -13,7 +13,8 @@ import lastro
 from lastro import Ledger
 from lastro.schema.migrations import migrations
 from tests.stores.mariadb.conftest import Connect, rows_of
-from tests.support.money import CURRENCY, fund, transfer
+from tests.support.money import CURRENCY, fund, posted, transfer
+from tests.support.sessions import Background
 
 WANTED = transfer("k", "world", "a", 5)
 
@@ -71,6 +72,17 @@ def test_an_unfit_server_is_refused(
         book.migrate()
 
 
+async def test_mysql_and_mariadb_are_one_scheme(mariadb_url: str, name: str, ledger: Ledger) -> None:
+    """A URL may begin with mysql:// or mariadb://, blocking and awaited: the same engine, the same ledger."""
+    fund(ledger, "a", 10)
+    url = mariadb_url.replace("mariadb://", "mysql://", 1)
+    with lastro.connect(url, ledger=name) as book:
+        assert posted(book, "a") == 10
+        assert type(book._engine) is type(ledger._engine)
+    async with await lastro.connect_async(url, ledger=name) as awaited:
+        assert (await awaited.balance("a", CURRENCY)).posted == 10
+
+
 def test_every_table_rolls_back(name: str, connect: Connect) -> None:
     """All tables of a ledger are InnoDB's."""
     engines = rows_of(
@@ -90,6 +102,30 @@ def test_a_migration_that_broke_off_is_run_again(mariadb_url: str, name: str, le
         assert book.migrate() == [f"{one.number:04}_{one.name}" for one in migrations("mysql", name)]
         book.bump("c")
     assert ledger.balance("a", CURRENCY).posted == 10
+
+
+@pytest.mark.case("C091")
+def test_a_migration_gives_way_to_traffic(
+    mariadb_url: str, name: str, ledger: Ledger, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle transaction that has read the tables doesn't stop the writers behind a migration that waits for it."""
+    monkeypatch.setattr("lastro.schema.migrate.LOCK_TIMEOUT_MS", 1_000)
+    monkeypatch.setattr("lastro.schema.migrate.MIGRATION_TRIES_MAX", 2)
+    fund(ledger, "a", 0, "hot")
+    admin, idle = connect(autocommit=True), connect()
+    rows_of(idle, f"SELECT count(*) FROM {name}.transfer")
+    rows_of(admin, f"DELETE FROM {name}.migration")
+    with lastro.connect(mariadb_url, ledger=name) as other:
+        going = Background(other.migrate)
+        number = 0
+        while not going.done:
+            number += 1
+            ledger.post(**transfer(f"{number}", "world", "a", 1))
+        with pytest.raises(lastro.LockTimeout):
+            going.result()
+        assert posted(ledger, "a") == number > 0
+        idle.rollback()
+        assert other.migrate() == ["0001_core"]
 
 
 def test_history_refuses_changes(ledger: Ledger, name: str, connect: Connect) -> None:

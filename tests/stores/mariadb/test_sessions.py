@@ -96,6 +96,47 @@ def test_the_lock_wait_is_the_callers_again(ledger: Ledger, connect: Connect) ->
         caller.rollback()
 
 
+@pytest.mark.case("C094")
+def test_a_migration_leaves_no_limit_behind(ledger: Ledger, name: str, mariadb_url: str) -> None:
+    """Migrating waits briefly for its locks; what comes after it on the same connection waits as long as it may."""
+    settings = "SELECT @@innodb_lock_wait_timeout, @@lock_wait_timeout, @lastro_patience"
+    del ledger
+    with lastro.connect(mariadb_url, ledger=name, lock_timeout_ms=40_000, pool_max=1) as patient:
+        patient.accounts()
+        pool = patient._engine._pool  # type: ignore[attr-defined]
+        with pool.connection() as connection:
+            before = rows_of(connection, settings)
+        assert patient.migrate() == []
+        with pool.connection() as connection:
+            assert rows_of(connection, settings) == before
+
+
+@pytest.mark.case("C094")
+def test_no_setting_of_the_session_is_changed(ledger: Ledger, connect: Connect) -> None:
+    """After all that a caller's transaction can do, refusals included, every variable of the session is what it was."""
+    fund(ledger, "a", 100)
+    fund(ledger, "h", 100, "hot")
+    caller = connect()
+    before = dict(rows_of(caller, "SHOW SESSION VARIABLES"))
+    held = ledger.within(caller)
+    held.post(**transfer("1", "a", "h", 5))
+    held.post_many([transfer(f"{n}", "h", "a", 1) for n in range(2, 30)])
+    held.reverse("1", "undo")
+    held.bump("orders")
+    with pytest.raises(lastro.InsufficientFunds):
+        held.post(**transfer("no", "h", "world", 1_000))
+    caller.commit()
+    after = dict(rows_of(caller, "SHOW SESSION VARIABLES"))
+    # What a session is told of its own last statement isn't a setting.
+    changed = {name for name in after if after[name] != before[name]} - {
+        "last_insert_id",
+        "identity",
+        "timestamp",
+        "last_gtid",
+    }
+    assert changed <= {"rand_seed1", "rand_seed2", "error_count", "warning_count"}
+
+
 def test_autocommit_is_refused(ledger: Ledger, connect: Connect, mariadb_url: str) -> None:
     """Without a transaction each statement would stand alone: refused, until the caller begins one."""
     ledger.open_account("a", CURRENCY)

@@ -1,12 +1,13 @@
 -- Posting one transfer where a side is kept direct: lock, judge and write.
 --
 -- The first read locks the base rows and judges them; what it found goes on in user variables, so that nothing has to
--- come back to the process before the transfer is written.
+-- come back to the process before the transfer is written. A new balance may leave the 64-bit range where the transfer
+-- doesn't fit; so it is worked out only where it does.
 
 -- name: post_both
 -- Post between two accounts kept direct: lock both in account order, check the floor, write, update both.
 -- locks: both base rows, in account order   returns: 0 or 1 row: the new transfer
-SET
+/* held */ SET
     @lastro_patience = @@innodb_lock_wait_timeout,
     SESSION innodb_lock_wait_timeout = least(
         @@innodb_lock_wait_timeout, CAST(ceiling(replace(%(lock_timeout)s, 'ms', '') / 1000) AS unsigned)
@@ -30,24 +31,23 @@ INTO @lastro_fit, @lastro_debit, @lastro_credit
 FROM lastro.base AS base FORCE INDEX (primary)
 WHERE base.account_id IN (%(debit_id)s, %(credit_id)s)
 FOR UPDATE;
-SET @lastro_fit = coalesce(@lastro_fit, 0);
 INSERT INTO lastro.transfer_key (`key`, debit_id)
-VALUES (if(@lastro_fit = 1, %(key)s, NULL), if(@lastro_fit = 1, %(debit_id)s, -1))
+VALUES (%(key)s, %(debit_id)s)
 ON DUPLICATE KEY UPDATE debit_id = transfer_key.debit_id + 0 * last_insert_id(0);
-INSERT INTO lastro.transfer (
+/* or none */ INSERT INTO lastro.transfer (
     id, debit_id, credit_id, amount,
     debit_before, debit_after, credit_before, credit_after,
     occurred_at, recorded_at, `key`, kind, cause, reverses, source, actor, metadata
 )
-SELECT
-    last_insert_id(),
+VALUES (
+    if(@lastro_fit = 1, nullif(last_insert_id(), 0), NULL),
     %(debit_id)s,
     %(credit_id)s,
     %(amount)s,
     @lastro_debit,
-    @lastro_debit - %(amount)s,
+    if(@lastro_fit = 1, @lastro_debit - %(amount)s, NULL),
     @lastro_credit,
-    @lastro_credit + %(amount)s,
+    if(@lastro_fit = 1, @lastro_credit + %(amount)s, NULL),
     coalesce(%(occurred_at)s, %(now)s, utc_timestamp(6)),
     coalesce(%(now)s, utc_timestamp(6)),
     %(key)s,
@@ -57,8 +57,7 @@ SELECT
     %(source)s,
     %(actor)s,
     %(metadata)s
-FROM dual
-WHERE @lastro_fit = 1 AND last_insert_id() > 0;
+);
 UPDATE lastro.base FORCE INDEX (primary)
 SET
     amount = CASE account_id
@@ -66,10 +65,8 @@ SET
     END,
     payments = payments + CASE account_id WHEN %(debit_id)s THEN 1 ELSE 0 END,
     changed_at = coalesce(%(now)s, utc_timestamp(6))
-WHERE @lastro_fit = 1 AND last_insert_id() > 0 AND account_id IN (%(debit_id)s, %(credit_id)s);
-DELETE FROM lastro.transfer_key
-WHERE transfer_id = if(@lastro_fit = 1, NULL, last_insert_id());
-SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
+WHERE account_id IN (%(debit_id)s, %(credit_id)s);
+/* held */ SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
 SELECT
     transfer.id,
     transfer.occurred_at,
@@ -79,12 +76,12 @@ SELECT
     transfer.credit_before,
     transfer.credit_after
 FROM lastro.transfer AS transfer
-WHERE @lastro_fit = 1 AND transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
+WHERE transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
 
 -- name: post_debit
 -- Debit an account kept direct, credit one that needs no lock (kept hot or summed).
 -- locks: the debit account's base row   returns: 0 or 1 row: the new transfer
-SET
+/* held */ SET
     @lastro_patience = @@innodb_lock_wait_timeout,
     SESSION innodb_lock_wait_timeout = least(
         @@innodb_lock_wait_timeout, CAST(ceiling(replace(%(lock_timeout)s, 'ms', '') / 1000) AS unsigned)
@@ -107,20 +104,20 @@ FROM lastro.base AS d
 WHERE d.account_id = %(debit_id)s
 FOR UPDATE;
 INSERT INTO lastro.transfer_key (`key`, debit_id)
-VALUES (if(@lastro_fit = 1, %(key)s, NULL), if(@lastro_fit = 1, %(debit_id)s, -1))
+VALUES (%(key)s, %(debit_id)s)
 ON DUPLICATE KEY UPDATE debit_id = transfer_key.debit_id + 0 * last_insert_id(0);
-INSERT INTO lastro.transfer (
+/* or none */ INSERT INTO lastro.transfer (
     id, debit_id, credit_id, amount,
     debit_before, debit_after,
     occurred_at, recorded_at, `key`, kind, cause, reverses, source, actor, metadata
 )
-SELECT
-    last_insert_id(),
+VALUES (
+    if(@lastro_fit = 1, nullif(last_insert_id(), 0), NULL),
     %(debit_id)s,
     %(credit_id)s,
     %(amount)s,
     @lastro_debit,
-    @lastro_debit - %(amount)s,
+    if(@lastro_fit = 1, @lastro_debit - %(amount)s, NULL),
     coalesce(%(occurred_at)s, %(now)s, utc_timestamp(6)),
     coalesce(%(now)s, utc_timestamp(6)),
     %(key)s,
@@ -130,24 +127,16 @@ SELECT
     %(source)s,
     %(actor)s,
     %(metadata)s
-FROM dual
-WHERE @lastro_fit = 1 AND last_insert_id() > 0;
-INSERT INTO lastro.tail (account_id, transfer_id, amount)
-SELECT
-    %(credit_id)s,
-    last_insert_id(),
-    %(amount)s
-FROM dual
-WHERE %(credit_keeping)s = 'hot' AND @lastro_fit = 1 AND last_insert_id() > 0;
+);
+/* hot credit */ INSERT INTO lastro.tail (account_id, transfer_id, amount)
+VALUES (%(credit_id)s, last_insert_id(), %(amount)s);
 UPDATE lastro.base
 SET
     amount = @lastro_debit - %(amount)s,
     payments = payments + 1,
     changed_at = coalesce(%(now)s, utc_timestamp(6))
-WHERE @lastro_fit = 1 AND last_insert_id() > 0 AND account_id = %(debit_id)s;
-DELETE FROM lastro.transfer_key
-WHERE transfer_id = if(@lastro_fit = 1, NULL, last_insert_id());
-SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
+WHERE account_id = %(debit_id)s;
+/* held */ SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
 SELECT
     transfer.id,
     transfer.occurred_at,
@@ -155,12 +144,12 @@ SELECT
     transfer.debit_before,
     transfer.debit_after
 FROM lastro.transfer AS transfer
-WHERE @lastro_fit = 1 AND transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
+WHERE transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
 
 -- name: post_credit
 -- Debit an account that needs no lock (kept hot or summed, no floor), credit one kept direct.
 -- locks: the credit account's base row   returns: 0 or 1 row: the new transfer
-SET
+/* held */ SET
     @lastro_patience = @@innodb_lock_wait_timeout,
     SESSION innodb_lock_wait_timeout = least(
         @@innodb_lock_wait_timeout, CAST(ceiling(replace(%(lock_timeout)s, 'ms', '') / 1000) AS unsigned)
@@ -182,20 +171,20 @@ FROM lastro.base AS c
 WHERE c.account_id = %(credit_id)s
 FOR UPDATE;
 INSERT INTO lastro.transfer_key (`key`, debit_id)
-VALUES (if(@lastro_fit = 1, %(key)s, NULL), if(@lastro_fit = 1, %(debit_id)s, -1))
+VALUES (%(key)s, %(debit_id)s)
 ON DUPLICATE KEY UPDATE debit_id = transfer_key.debit_id + 0 * last_insert_id(0);
-INSERT INTO lastro.transfer (
+/* or none */ INSERT INTO lastro.transfer (
     id, debit_id, credit_id, amount,
     credit_before, credit_after,
     occurred_at, recorded_at, `key`, kind, cause, reverses, source, actor, metadata
 )
-SELECT
-    last_insert_id(),
+VALUES (
+    if(@lastro_fit = 1, nullif(last_insert_id(), 0), NULL),
     %(debit_id)s,
     %(credit_id)s,
     %(amount)s,
     @lastro_credit,
-    @lastro_credit + %(amount)s,
+    if(@lastro_fit = 1, @lastro_credit + %(amount)s, NULL),
     coalesce(%(occurred_at)s, %(now)s, utc_timestamp(6)),
     coalesce(%(now)s, utc_timestamp(6)),
     %(key)s,
@@ -205,23 +194,15 @@ SELECT
     %(source)s,
     %(actor)s,
     %(metadata)s
-FROM dual
-WHERE @lastro_fit = 1 AND last_insert_id() > 0;
-INSERT INTO lastro.tail (account_id, transfer_id, amount)
-SELECT
-    %(debit_id)s,
-    last_insert_id(),
-    -%(amount)s
-FROM dual
-WHERE %(debit_keeping)s = 'hot' AND @lastro_fit = 1 AND last_insert_id() > 0;
+);
+/* hot debit */ INSERT INTO lastro.tail (account_id, transfer_id, amount)
+VALUES (%(debit_id)s, last_insert_id(), -%(amount)s);
 UPDATE lastro.base
 SET
     amount = @lastro_credit + %(amount)s,
     changed_at = coalesce(%(now)s, utc_timestamp(6))
-WHERE @lastro_fit = 1 AND last_insert_id() > 0 AND account_id = %(credit_id)s;
-DELETE FROM lastro.transfer_key
-WHERE transfer_id = if(@lastro_fit = 1, NULL, last_insert_id());
-SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
+WHERE account_id = %(credit_id)s;
+/* held */ SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
 SELECT
     transfer.id,
     transfer.occurred_at,
@@ -229,4 +210,4 @@ SELECT
     transfer.credit_before,
     transfer.credit_after
 FROM lastro.transfer AS transfer
-WHERE @lastro_fit = 1 AND transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
+WHERE transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();

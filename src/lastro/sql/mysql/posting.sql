@@ -4,42 +4,49 @@
 -- floor came), by a read that locks nothing: an INSERT … SELECT would share-lock the hot base row in REPEATABLE READ.
 -- No row means that the belief was stale or that the key is taken; the steps after it find out which.
 --
--- The id comes with the key. Only INSERT … VALUES draws it without a lock on the table, so a row is always inserted:
--- the nameless placeholder of a belief that was stale is taken back at once. Where the key is taken, LAST_INSERT_ID()
--- is 0: the count of affected rows isn't asked, for it depends on how the connection was opened (CLIENT.FOUND_ROWS).
--- Never INSERT IGNORE, which cuts values to size.
+-- The id comes with the key, for only INSERT … VALUES draws it without a lock on the table. Where the key is taken,
+-- LAST_INSERT_ID() is 0: the count of affected rows isn't asked, for it depends on how the connection was opened
+-- (CLIENT.FOUND_ROWS). Never INSERT IGNORE, which cuts values to size.
+--
+-- Where the belief was stale or the key is taken, the transfer's own INSERT ends the step: its id is NULL then, which
+-- its column refuses. The engine takes that one error for "no row" and undoes what the step wrote (the mark "or none").
+-- An INSERT … SELECT with a WHERE would write nothing by itself and costs half as much again.
 --
 -- They wait for one thing: a rival that is writing the same key. The wait is bounded, and the caller's own limit given
--- back.
+-- back; a connection of ours keeps the bound (the mark "held": only in a caller's transaction).
 
 -- name: post_to_hot
--- The checkout: debit the world, whose terms never change, and credit an account kept hot. Only inserts.
+-- The checkout: debit the world, whose terms never change, and credit an account kept hot. Only inserts. The
+-- world is looked for, for a process may remember one that was rolled back.
 -- locks: none that another posting waits for   returns: 0 or 1 row: the new transfer
-SET
+/* held */ SET
     @lastro_patience = @@innodb_lock_wait_timeout,
     SESSION innodb_lock_wait_timeout = least(
         @@innodb_lock_wait_timeout, CAST(ceiling(replace(%(lock_timeout)s, 'ms', '') / 1000) AS unsigned)
     );
-SELECT count(*) INTO @lastro_fit
+SELECT
+    count(*),
+    coalesce(%(now)s, utc_timestamp(6))
+INTO @lastro_fit, @lastro_now
 FROM lastro.base AS c
 WHERE
     c.account_id = %(credit_id)s AND c.keeping = 'hot' AND c.state = 'open'
     AND c.amount <= %(unlocked_base_max)s
     AND EXISTS (SELECT 1 FROM lastro.base AS world WHERE world.account_id = %(debit_id)s);
 INSERT INTO lastro.transfer_key (`key`, debit_id)
-VALUES (if(@lastro_fit = 1, %(key)s, NULL), if(@lastro_fit = 1, %(debit_id)s, -1))
+VALUES (%(key)s, %(debit_id)s)
 ON DUPLICATE KEY UPDATE debit_id = transfer_key.debit_id + 0 * last_insert_id(0);
-INSERT INTO lastro.transfer (
+/* or none */ INSERT INTO lastro.transfer (
     id, debit_id, credit_id, amount,
     occurred_at, recorded_at, `key`, kind, cause, reverses, source, actor, metadata
 )
-SELECT
-    last_insert_id(),
+VALUES (
+    if(@lastro_fit = 1, nullif(last_insert_id(), 0), NULL),
     %(debit_id)s,
     %(credit_id)s,
     %(amount)s,
-    coalesce(%(occurred_at)s, %(now)s, utc_timestamp(6)),
-    coalesce(%(now)s, utc_timestamp(6)),
+    coalesce(%(occurred_at)s, @lastro_now),
+    @lastro_now,
     %(key)s,
     %(kind)s,
     %(cause)s,
@@ -47,34 +54,27 @@ SELECT
     %(source)s,
     %(actor)s,
     %(metadata)s
-FROM dual
-WHERE @lastro_fit = 1 AND last_insert_id() > 0;
+);
 INSERT INTO lastro.tail (account_id, transfer_id, amount)
+VALUES (%(credit_id)s, last_insert_id(), %(amount)s);
+/* held */ SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
 SELECT
-    %(credit_id)s,
-    last_insert_id(),
-    %(amount)s
-FROM dual
-WHERE @lastro_fit = 1 AND last_insert_id() > 0;
-DELETE FROM lastro.transfer_key
-WHERE transfer_id = if(@lastro_fit = 1, NULL, last_insert_id());
-SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
-SELECT
-    transfer.id,
-    transfer.occurred_at,
-    transfer.recorded_at
-FROM lastro.transfer AS transfer
-WHERE @lastro_fit = 1 AND transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
+    last_insert_id() AS id,
+    CAST(coalesce(%(occurred_at)s, @lastro_now) AS datetime(6)) AS occurred_at,
+    CAST(@lastro_now AS datetime(6)) AS recorded_at;
 
 -- name: post_unlocked
 -- Post between two accounts that are kept hot or summed, with no floor to guard on the debit side. Only inserts.
 -- locks: none that another posting waits for   returns: 0 or 1 row: the new transfer
-SET
+/* held */ SET
     @lastro_patience = @@innodb_lock_wait_timeout,
     SESSION innodb_lock_wait_timeout = least(
         @@innodb_lock_wait_timeout, CAST(ceiling(replace(%(lock_timeout)s, 'ms', '') / 1000) AS unsigned)
     );
-SELECT count(*) INTO @lastro_fit
+SELECT
+    count(*),
+    coalesce(%(now)s, utc_timestamp(6))
+INTO @lastro_fit, @lastro_now
 FROM lastro.base AS d
 CROSS JOIN lastro.base AS c
 WHERE
@@ -82,19 +82,19 @@ WHERE
     AND c.account_id = %(credit_id)s AND c.keeping = %(credit_keeping)s AND c.state = 'open'
     AND d.amount >= -%(unlocked_base_max)s AND c.amount <= %(unlocked_base_max)s;
 INSERT INTO lastro.transfer_key (`key`, debit_id)
-VALUES (if(@lastro_fit = 1, %(key)s, NULL), if(@lastro_fit = 1, %(debit_id)s, -1))
+VALUES (%(key)s, %(debit_id)s)
 ON DUPLICATE KEY UPDATE debit_id = transfer_key.debit_id + 0 * last_insert_id(0);
-INSERT INTO lastro.transfer (
+/* or none */ INSERT INTO lastro.transfer (
     id, debit_id, credit_id, amount,
     occurred_at, recorded_at, `key`, kind, cause, reverses, source, actor, metadata
 )
-SELECT
-    last_insert_id(),
+VALUES (
+    if(@lastro_fit = 1, nullif(last_insert_id(), 0), NULL),
     %(debit_id)s,
     %(credit_id)s,
     %(amount)s,
-    coalesce(%(occurred_at)s, %(now)s, utc_timestamp(6)),
-    coalesce(%(now)s, utc_timestamp(6)),
+    coalesce(%(occurred_at)s, @lastro_now),
+    @lastro_now,
     %(key)s,
     %(kind)s,
     %(cause)s,
@@ -102,31 +102,16 @@ SELECT
     %(source)s,
     %(actor)s,
     %(metadata)s
-FROM dual
-WHERE @lastro_fit = 1 AND last_insert_id() > 0;
-INSERT INTO lastro.tail (account_id, transfer_id, amount)
+);
+/* hot debit */ INSERT INTO lastro.tail (account_id, transfer_id, amount)
+VALUES (%(debit_id)s, last_insert_id(), -%(amount)s);
+/* hot credit */ INSERT INTO lastro.tail (account_id, transfer_id, amount)
+VALUES (%(credit_id)s, last_insert_id(), %(amount)s);
+/* held */ SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
 SELECT
-    %(debit_id)s,
-    last_insert_id(),
-    -%(amount)s
-FROM dual
-WHERE %(debit_keeping)s = 'hot' AND @lastro_fit = 1 AND last_insert_id() > 0;
-INSERT INTO lastro.tail (account_id, transfer_id, amount)
-SELECT
-    %(credit_id)s,
-    last_insert_id(),
-    %(amount)s
-FROM dual
-WHERE %(credit_keeping)s = 'hot' AND @lastro_fit = 1 AND last_insert_id() > 0;
-DELETE FROM lastro.transfer_key
-WHERE transfer_id = if(@lastro_fit = 1, NULL, last_insert_id());
-SET SESSION innodb_lock_wait_timeout = @lastro_patience, @lastro_patience = NULL;
-SELECT
-    transfer.id,
-    transfer.occurred_at,
-    transfer.recorded_at
-FROM lastro.transfer AS transfer
-WHERE @lastro_fit = 1 AND transfer.debit_id = %(debit_id)s AND transfer.id = last_insert_id();
+    last_insert_id() AS id,
+    CAST(coalesce(%(occurred_at)s, @lastro_now) AS datetime(6)) AS occurred_at,
+    CAST(@lastro_now AS datetime(6)) AS recorded_at;
 
 -- name: find_transfer
 -- The transfer that holds this key. Its own columns are NULL where it was retired: the key stays taken.

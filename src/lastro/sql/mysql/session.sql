@@ -18,8 +18,10 @@ SELECT @lastro_patience AS callers;
 SET SESSION innodb_lock_wait_timeout = %(lock_timeout)s, @lastro_patience = NULL;
 
 -- name: give_lock_wait_back
--- Nothing to give back: a posting statement gives it back itself, whether it wrote anything or not.
+-- Give the caller's setting back after a posting that ended before it did so itself.
 -- locks: none   returns: 1 row
+/* held */ SET
+    SESSION innodb_lock_wait_timeout = coalesce(@lastro_patience, @@innodb_lock_wait_timeout), @lastro_patience = NULL;
 SELECT
     'nothing to restore' AS callers_lock_timeout,
     '' AS nothing_to_restore;

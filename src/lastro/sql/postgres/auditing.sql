@@ -250,3 +250,193 @@ WHERE
     )
 ORDER BY part.original_id, part.already
 LIMIT %(rows_max)s;
+
+-- name: held
+-- Rule: what an account holds is the sum of what is left of its open holds.
+-- locks: none   returns: 1 row an account that differs
+SELECT
+    format('held on %%s %%s', account.name, account.currency) AS subject,
+    coalesce(sums.amount, 0)::text AS expected,
+    base.held::text AS found
+FROM lastro.base AS base
+INNER JOIN lastro.account AS account ON base.account_id = account.id
+LEFT JOIN (
+    SELECT
+        open_hold.account_id,
+        sum(open_hold.left_over) AS amount
+    FROM lastro.open_hold AS open_hold
+    GROUP BY open_hold.account_id
+) AS sums ON base.account_id = sums.account_id
+WHERE base.held <> coalesce(sums.amount, 0)
+ORDER BY account.name, account.currency
+LIMIT %(rows_max)s;
+
+-- name: holds
+-- Rule: what was captured, released and expired of a hold and what is left of it add up to it, and the row of an open
+-- hold says what its events say. More is captured than taken only where the hold allows it.
+-- locks: none   returns: 1 row a hold that doesn't
+WITH noted AS (
+    SELECT
+        event.hold_id,
+        count(*) AS events,
+        sum(event.taken) AS taken,
+        sum(CASE event.kind WHEN 'captured' THEN event.amount ELSE 0 END) AS captured,
+        sum(CASE event.kind WHEN 'released' THEN event.amount ELSE 0 END) AS released
+    FROM lastro.hold_event AS event
+    GROUP BY event.hold_id
+),
+
+named AS (
+    SELECT hold.id AS hold_id FROM lastro.hold AS hold
+    UNION
+    SELECT open_hold.hold_id FROM lastro.open_hold AS open_hold
+    UNION
+    SELECT noted.hold_id FROM noted
+)
+
+SELECT
+    format('hold %%s', coalesce(hold.key, named.hold_id::text)) AS subject,
+    format(
+        '%%s in all, %%s',
+        hold.amount, CASE WHEN coalesce(noted.taken, 0) < hold.amount THEN 'open' ELSE 'ended' END
+    ) AS expected,
+    format(
+        '%%s taken by %%s events, %%s left, %%s captured', coalesce(noted.taken, 0), coalesce(noted.events, 0),
+        coalesce(open_hold.left_over, 0), coalesce(noted.captured, 0)
+    ) AS found
+FROM named
+LEFT JOIN lastro.hold AS hold ON named.hold_id = hold.id
+LEFT JOIN noted ON named.hold_id = noted.hold_id
+LEFT JOIN lastro.open_hold AS open_hold ON named.hold_id = open_hold.hold_id
+WHERE
+    hold.id IS NULL
+    OR hold.amount <> coalesce(noted.taken, 0) + coalesce(open_hold.left_over, 0)
+    OR coalesce(noted.captured, 0) > coalesce(hold.capture_max, hold.amount)
+    OR (
+        open_hold.hold_id IS NOT NULL
+        AND (
+            open_hold.account_id <> hold.account_id OR open_hold.listed <> hold.listed
+            OR open_hold.events <> coalesce(noted.events, 0)
+            OR open_hold.captured <> coalesce(noted.captured, 0)
+            OR open_hold.released <> coalesce(noted.released, 0)
+        )
+    )
+ORDER BY named.hold_id
+LIMIT %(rows_max)s;
+
+-- name: hold_events
+-- Rule: the events of a hold stand end to end, numbered from one, and each capture has its transfer: that amount, out
+-- of the hold's account.
+-- locks: none   returns: 1 row an event that doesn't
+WITH running AS (
+    SELECT
+        event.hold_id,
+        event.number,
+        event.kind,
+        event.amount,
+        event.left_before,
+        event.transfer_id,
+        hold.key,
+        hold.account_id,
+        row_number() OVER (PARTITION BY event.hold_id ORDER BY event.number) AS place,
+        hold.amount - coalesce(
+            sum(event.taken) OVER (
+                PARTITION BY event.hold_id ORDER BY event.number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ), 0
+        ) AS should_be_left
+    FROM lastro.hold_event AS event
+    INNER JOIN lastro.hold AS hold ON event.hold_id = hold.id
+)
+
+SELECT
+    format('event %%s of hold %%s', running.number, running.key) AS subject,
+    format('number %%s after %%s left', running.place, running.should_be_left) AS expected,
+    format(
+        'number %%s after %%s left, %%s %%s by a transfer of %%s', running.number, running.left_before, running.kind,
+        running.amount, coalesce(transfer.amount::text, 'nothing')
+    ) AS found
+FROM running
+LEFT JOIN lastro.transfer AS transfer
+    ON running.account_id = transfer.debit_id AND running.transfer_id = transfer.id
+WHERE
+    running.number <> running.place
+    OR running.left_before <> running.should_be_left
+    OR (
+        running.kind = 'captured'
+        AND ((transfer.id IS NULL AND %(whole_history)s::boolean) OR transfer.amount <> running.amount)
+    )
+ORDER BY running.hold_id, running.number
+LIMIT %(rows_max)s;
+
+-- name: lot_sums
+-- Rule: of an open account that ever had a lot, the open lots add up to what is posted, or to nothing while it owes.
+-- locks: none   returns: 1 row an account that differs
+SELECT
+    format('lots of %%s %%s', balance.account, balance.currency) AS subject,
+    greatest(balance.posted, 0)::text AS expected,
+    coalesce(held.points, 0)::text AS found
+FROM (SELECT lot.account_id FROM lastro.lot AS lot GROUP BY lot.account_id) AS member
+INNER JOIN lastro.balance AS balance ON member.account_id = balance.account_id
+LEFT JOIN (
+    SELECT
+        open_lot.account_id,
+        sum(open_lot.left_over) AS points
+    FROM lastro.open_lot AS open_lot
+    GROUP BY open_lot.account_id
+) AS held ON member.account_id = held.account_id
+WHERE balance.state <> 'closed' AND coalesce(held.points, 0) <> greatest(balance.posted, 0)
+ORDER BY balance.account, balance.currency
+LIMIT %(rows_max)s;
+
+-- name: lots
+-- Rule: what is left of a lot is its amount less its uses, under the terms it always had; and each open lot is one.
+-- locks: none   returns: 1 row a lot that differs
+WITH used AS (
+    SELECT
+        lot_use.lot_transfer_id,
+        lot_use.lot_part,
+        sum(lot_use.amount) AS amount
+    FROM lastro.lot_use AS lot_use
+    GROUP BY lot_use.lot_transfer_id, lot_use.lot_part
+)
+
+SELECT
+    differing.subject,
+    differing.expected,
+    differing.found
+FROM (
+    SELECT
+        format('lot %%s.%%s', lot.transfer_id, lot.part) AS subject,
+        format('%%s left, earned %%s, until %%s', lot.amount - coalesce(used.amount, 0), lot.earned_at, lot.expires_at)
+            AS expected,
+        format(
+            '%%s left, earned %%s, until %%s', coalesce(open_lot.left_over, 0), open_lot.earned_at, open_lot.expires_at
+        ) AS found
+    FROM lastro.lot AS lot
+    INNER JOIN lastro.base AS base ON lot.account_id = base.account_id AND base.state <> 'closed'
+    LEFT JOIN used ON lot.transfer_id = used.lot_transfer_id AND lot.part = used.lot_part
+    LEFT JOIN lastro.open_lot AS open_lot
+        ON
+            lot.account_id = open_lot.account_id AND lot.transfer_id = open_lot.transfer_id
+            AND lot.part = open_lot.part
+    WHERE
+        lot.amount - coalesce(used.amount, 0) <> coalesce(open_lot.left_over, 0)
+        OR (
+            open_lot.part IS NOT NULL
+            AND (lot.earned_at, lot.expires_at) IS DISTINCT FROM (open_lot.earned_at, open_lot.expires_at)
+        )
+    UNION ALL
+    SELECT
+        format('open lot %%s.%%s', open_lot.transfer_id, open_lot.part) AS subject,
+        'a lot of that account' AS expected,
+        'none' AS found
+    FROM lastro.open_lot AS open_lot
+    WHERE NOT EXISTS (
+        SELECT FROM lastro.lot AS lot
+        WHERE
+            lot.transfer_id = open_lot.transfer_id AND lot.part = open_lot.part
+            AND lot.account_id = open_lot.account_id
+    )
+) AS differing
+ORDER BY differing.subject
+LIMIT %(rows_max)s;

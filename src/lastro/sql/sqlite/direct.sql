@@ -83,10 +83,9 @@ RETURNING id, occurred_at, recorded_at, debit_before, debit_after;
 INSERT INTO lastro_tail (account_id, transfer_id, amount)
 SELECT
     %(credit_id)s,
-    transfer.id,
+    last_insert_rowid(),
     %(amount)s
-FROM lastro_transfer AS transfer
-WHERE transfer.key = %(key)s AND %(credit_keeping)s = 'hot';
+WHERE %(credit_keeping)s = 'hot';
 
 UPDATE lastro_base
 SET
@@ -132,10 +131,9 @@ RETURNING id, occurred_at, recorded_at, credit_before, credit_after;
 INSERT INTO lastro_tail (account_id, transfer_id, amount)
 SELECT
     %(debit_id)s,
-    transfer.id,
+    last_insert_rowid(),
     -%(amount)s
-FROM lastro_transfer AS transfer
-WHERE transfer.key = %(key)s AND %(debit_keeping)s = 'hot';
+WHERE %(debit_keeping)s = 'hot';
 
 UPDATE lastro_base
 SET

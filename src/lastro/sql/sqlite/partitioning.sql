@@ -1,42 +1,9 @@
 -- The partitions of the history: SQLite has none.
+--
+-- others refused: SQLite keeps the history in one table; to retire it by partitions takes PostgreSQL
 
 -- name: lock
 -- Let one partition keeper at a time through: the write lock of the database does.
 -- locks: none   returns: no row
 SELECT NULL AS pg_advisory_xact_lock
 WHERE 1 = 0;
-
--- name: list
--- The partitions with bounds, in order.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
-
--- name: reached
--- How far the ids have come.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
-
--- name: compose_add
--- The statements that add an empty partition.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
-
--- name: compose_adopt
--- The statements that turn what strayed into a partition.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
-
--- name: compose_close
--- The statement that waits for whoever is still writing to a partition.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
-
--- name: carry_over
--- Add what a partition holds of summed accounts to their base amounts.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL
-
--- name: compose_retire
--- The statement that takes a partition out of the history.
--- locks: none   returns: nothing
--- refused: SQLite keeps the history in one table; a ledger that must retire its history by partitions needs PostgreSQL

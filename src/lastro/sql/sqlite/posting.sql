@@ -2,7 +2,8 @@
 --
 -- Every statement checks again what the process believes of the two accounts (how they are kept, that they are open,
 -- that no floor came), and that the key is free: its index decides, and the look-up beside it keeps the trigger that
--- guards the history against REPLACE out of the way. Where the first statement writes no row the step ends there.
+-- guards the history against REPLACE out of the way. Where the first statement writes no row the step ends there, so
+-- in the others last_insert_rowid() is the transfer's id.
 
 -- name: post_to_hot
 -- The checkout: debit the world, whose terms never change, and credit an account kept hot. Only inserts.
@@ -39,7 +40,7 @@ SELECT
     transfer.id,
     %(amount)s
 FROM lastro_transfer AS transfer
-WHERE transfer.key = %(key)s;
+WHERE transfer.id = last_insert_rowid() AND transfer.key = %(key)s;
 
 -- name: post_unlocked
 -- Post between two accounts that are kept hot or summed, with no floor to guard on the debit side. Only inserts.
@@ -75,10 +76,9 @@ RETURNING id, occurred_at, recorded_at;
 INSERT INTO lastro_tail (account_id, transfer_id, amount)
 SELECT
     side.account_id,
-    transfer.id,
+    last_insert_rowid(),
     side.amount
-FROM lastro_transfer AS transfer
-CROSS JOIN (
+FROM (
     SELECT
         %(debit_id)s AS account_id,
         -%(amount)s AS amount,
@@ -89,7 +89,7 @@ CROSS JOIN (
         %(amount)s AS amount,
         %(credit_keeping)s AS keeping
 ) AS side
-WHERE transfer.key = %(key)s AND side.keeping = 'hot';
+WHERE side.keeping = 'hot';
 
 -- name: find_transfer
 -- The transfer that holds this key.

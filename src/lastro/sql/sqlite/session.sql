@@ -43,11 +43,3 @@ RELEASE SAVEPOINT lastro_plan;
 UPDATE lastro_base
 SET held = held
 WHERE account_id IS NULL;
-
--- name: moment
--- The moment of a transaction in microseconds since 1970, taken once and under the write lock, so that moments are in
--- the order of the commits. SQLite's clock gives milliseconds.
--- locks: none   returns: 1 row
-SELECT
-    CAST(strftime('%%s', 'now') AS integer) * 1000000
-    + CAST(substr(strftime('%%f', 'now'), 4, 3) AS integer) * 1000 AS moment;

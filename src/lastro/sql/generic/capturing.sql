@@ -1,0 +1,3 @@
+-- Capturing holds.
+--
+-- others refused: holds take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

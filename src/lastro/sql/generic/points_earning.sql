@@ -1,0 +1,3 @@
+-- What activity earns.
+--
+-- others refused: points take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

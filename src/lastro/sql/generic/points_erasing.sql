@@ -1,0 +1,3 @@
+-- Erasing a member.
+--
+-- others refused: points take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

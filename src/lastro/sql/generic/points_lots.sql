@@ -1,0 +1,3 @@
+-- Lots of points: opened, taken from, put back.
+--
+-- others refused: points take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

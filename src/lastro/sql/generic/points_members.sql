@@ -1,0 +1,3 @@
+-- Members: who takes part.
+--
+-- others refused: points take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

@@ -1,0 +1,3 @@
+-- Rebuilding what activity earned by a rule.
+--
+-- others refused: points take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

@@ -1,0 +1,3 @@
+-- Earning rules.
+--
+-- others refused: points take more than plain SQL; they need PostgreSQL, MariaDB, MySQL or SQLite

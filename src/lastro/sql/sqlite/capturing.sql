@@ -1,0 +1,40 @@
+-- Capturing a hold. SQLite runs in this process, so that several statements cost no round trips, and nothing is gained
+-- by doing it at once: the locked way does it. No row says so.
+
+-- name: capture_to_direct
+-- Nothing: no row sends the plan the locked way.
+-- locks: none   returns: 0 rows
+SELECT
+    NULL AS id,
+    NULL AS occurred_at,
+    NULL AS recorded_at,
+    NULL AS debit_before,
+    NULL AS debit_after,
+    NULL AS credit_before,
+    NULL AS credit_after,
+    NULL AS amount,
+    NULL AS given_back,
+    NULL AS left_over,
+    NULL AS captured,
+    NULL AS released,
+    NULL AS guard_ends_at
+WHERE 1 = 0;
+
+-- name: capture_to_unlocked
+-- Nothing: no row sends the plan the locked way.
+-- locks: none   returns: 0 rows
+SELECT
+    NULL AS id,
+    NULL AS occurred_at,
+    NULL AS recorded_at,
+    NULL AS debit_before,
+    NULL AS debit_after,
+    NULL AS credit_before,
+    NULL AS credit_after,
+    NULL AS amount,
+    NULL AS given_back,
+    NULL AS left_over,
+    NULL AS captured,
+    NULL AS released,
+    NULL AS guard_ends_at
+WHERE 1 = 0;

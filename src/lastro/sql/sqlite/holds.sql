@@ -1,0 +1,235 @@
+-- Finding, listing and guarding holds.
+
+-- name: identify
+-- What a key set aside: what never changes of a hold, read before its account is locked.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    hold.id AS hold_id,
+    hold.account_id,
+    hold.key,
+    account.name AS account,
+    account.currency,
+    hold.amount,
+    hold.owner,
+    hold.group_name,
+    hold.capture_max,
+    hold.listed,
+    hold.placed_at,
+    hold.expires_at,
+    hold.cause,
+    hold.source,
+    hold.actor,
+    hold.metadata
+FROM lastro_hold AS hold
+INNER JOIN lastro_account AS account ON hold.account_id = account.id
+WHERE hold.key = %(key)s;
+
+-- name: find
+-- A hold and how it stands, in one snapshot.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    standing.key,
+    standing.account,
+    standing.currency,
+    standing.amount,
+    standing.captured,
+    standing.released,
+    standing.expired,
+    standing.left_over,
+    standing.state,
+    standing.owner,
+    standing.group_name,
+    standing.capture_max,
+    standing.listed,
+    standing.placed_at,
+    standing.expires_at,
+    standing.guard_ends_at,
+    standing.ended_at,
+    standing.cause,
+    standing.source,
+    standing.actor,
+    standing.metadata,
+    standing.hold_id
+FROM lastro_hold_standing AS standing
+WHERE standing.key = %(key)s;
+
+-- name: list
+-- A page of an account's open holds, in the order of placing.
+-- locks: none   returns: 0 … rows_max rows
+SELECT
+    standing.key,
+    standing.account,
+    standing.currency,
+    standing.amount,
+    standing.captured,
+    standing.released,
+    standing.expired,
+    standing.left_over,
+    standing.state,
+    standing.owner,
+    standing.group_name,
+    standing.capture_max,
+    standing.listed,
+    standing.placed_at,
+    standing.expires_at,
+    standing.guard_ends_at,
+    standing.ended_at,
+    standing.cause,
+    standing.source,
+    standing.actor,
+    standing.metadata,
+    standing.hold_id
+FROM (
+    SELECT open_hold.hold_id
+    FROM lastro_open_hold AS open_hold
+    WHERE
+        open_hold.account_id = (
+            SELECT account.id FROM lastro_account AS account
+            WHERE account.name = %(name)s AND account.currency = %(currency)s
+        )
+        AND open_hold.hold_id > coalesce(
+            (SELECT earlier.id FROM lastro_hold AS earlier WHERE earlier.key = %(after)s), 0
+        )
+    ORDER BY open_hold.hold_id
+    LIMIT %(rows_max)s
+) AS page
+INNER JOIN lastro_hold_standing AS standing ON page.hold_id = standing.hold_id
+ORDER BY page.hold_id;
+
+-- name: overdue
+-- A page of the open holds past their deadline that stand in their owner's list: the longest overdue first.
+-- locks: none   returns: 0 … rows_max rows
+SELECT
+    standing.key,
+    standing.account,
+    standing.currency,
+    standing.amount,
+    standing.captured,
+    standing.released,
+    standing.expired,
+    standing.left_over,
+    standing.state,
+    standing.owner,
+    standing.group_name,
+    standing.capture_max,
+    standing.listed,
+    standing.placed_at,
+    standing.expires_at,
+    standing.guard_ends_at,
+    standing.ended_at,
+    standing.cause,
+    standing.source,
+    standing.actor,
+    standing.metadata,
+    standing.hold_id
+FROM (
+    SELECT
+        open_hold.hold_id,
+        open_hold.due_at
+    FROM lastro_open_hold AS open_hold
+    INNER JOIN lastro_hold AS hold ON open_hold.hold_id = hold.id
+    WHERE
+        open_hold.listed AND open_hold.due_at <= %(now)s
+        AND (%(owner)s IS NULL OR hold.owner = %(owner)s)
+        AND (open_hold.due_at, open_hold.hold_id) > (
+            coalesce(
+                (SELECT earlier.expires_at FROM lastro_hold AS earlier WHERE earlier.key = %(after)s),
+                -9223372036854775807 - 1
+            ),
+            coalesce((SELECT earlier.id FROM lastro_hold AS earlier WHERE earlier.key = %(after)s), 0)
+        )
+    ORDER BY open_hold.due_at, open_hold.hold_id
+    LIMIT %(rows_max)s
+) AS page
+INNER JOIN lastro_hold_standing AS standing ON page.hold_id = standing.hold_id
+ORDER BY page.due_at, page.hold_id;
+
+-- name: group
+-- The holds of a group, in the order of placing: what never changes of them.
+-- locks: none   returns: 0 … rows_max rows
+SELECT
+    hold.id AS hold_id,
+    hold.account_id,
+    hold.key,
+    account.name AS account,
+    account.currency,
+    hold.amount,
+    hold.owner,
+    hold.group_name,
+    hold.capture_max,
+    hold.listed,
+    hold.placed_at,
+    hold.expires_at,
+    hold.cause,
+    hold.source,
+    hold.actor,
+    hold.metadata
+FROM lastro_hold AS hold
+INNER JOIN lastro_account AS account ON hold.account_id = account.id
+WHERE hold.group_name = %(group_name)s
+ORDER BY hold.id
+LIMIT %(rows_max)s;
+
+-- name: events
+-- What became of a hold, in its order. A capture's key is that of its transfer, where its partition is still there.
+-- locks: none   returns: 1 row an event
+SELECT
+    event.number,
+    event.kind,
+    event.amount,
+    event.left_after,
+    event.transfer_id,
+    coalesce(event.key, CASE event.kind WHEN 'captured' THEN transfer.key END) AS key,
+    event.recorded_at,
+    event.cause,
+    event.source,
+    event.actor
+FROM lastro_hold_event AS event
+INNER JOIN lastro_hold AS hold ON event.hold_id = hold.id
+LEFT JOIN lastro_transfer AS transfer
+    ON hold.account_id = transfer.debit_id AND event.transfer_id = transfer.id
+WHERE event.hold_id = %(hold_id)s
+ORDER BY event.number;
+
+-- name: find_release
+-- The release that holds this key.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    hold.key AS hold_key,
+    hold.group_name,
+    event.amount,
+    event.cause,
+    event.source
+FROM lastro_hold_event AS event
+INNER JOIN lastro_hold AS hold ON event.hold_id = hold.id
+WHERE event.key = %(key)s;
+
+-- name: open
+-- What is left of these holds, where they are still open. Their accounts' base rows are ours.
+-- locks: none that isn't held already   returns: 1 row an open hold
+SELECT
+    open_hold.hold_id,
+    open_hold.account_id,
+    open_hold.left_over,
+    open_hold.captured,
+    open_hold.released,
+    open_hold.events,
+    open_hold.listed,
+    open_hold.due_at,
+    open_hold.guard_ends_at
+FROM lastro_open_hold AS open_hold
+WHERE open_hold.hold_id IN (SELECT given.value FROM json_each(%(hold_ids)s) AS given)
+ORDER BY open_hold.hold_id;
+
+-- name: guard
+-- Let the expirer come no earlier than a moment, or, without one, at the deadline.
+-- locks: none that isn't held already   returns: 1 row
+UPDATE lastro_open_hold
+SET
+    guard_ends_at = %(until)s,
+    due_at = max(
+        (SELECT hold.expires_at FROM lastro_hold AS hold WHERE hold.id = lastro_open_hold.hold_id),
+        coalesce(%(until)s, 0)
+    )
+WHERE hold_id = %(hold_id)s
+RETURNING due_at;

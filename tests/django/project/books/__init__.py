@@ -1,0 +1,1 @@
+"""An application with a table of its own, and its tests of lastro.django."""
