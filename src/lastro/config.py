@@ -3,7 +3,7 @@ What the environment says: which database, which ledger, and where the embedded 
 
 | variable | means | without it |
 |---|---|---|
-| `LASTRO_DATABASE_URL` | the database: postgresql://…, embedded:///path or sqlite:///file.db | none: whoever needs one asks for it |
+| `LASTRO_DATABASE_URL` | the database: postgresql://…, embedded:///path, mariadb://… or sqlite:///file.db | none: whoever needs one asks for it |
 | `LASTRO_LEDGER` | the ledger, which is a schema of that database | `lastro` |
 | `LASTRO_DATA` | the directory of the embedded server | `.lastro` below the working directory |
 

@@ -145,6 +145,20 @@ def test_a_second_signal_ends_at_once(
 
 
 @pytest.mark.req("0.4")
+def test_one_signal_twice_in_a_moment_is_one(
+    connection: psycopg.Connection[Any], caught: tuple[subprocess.Popen[str], int]
+) -> None:
+    """A supervisor that signals the process and then its group means one stop: the batch in hand is finished."""
+    process, _ = caught
+    process.send_signal(signal.SIGTERM)
+    _read_until("SIGTERM: finishing what is in hand", process)
+    process.send_signal(signal.SIGTERM)
+    connection.rollback()
+    process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0
+
+
+@pytest.mark.req("0.4")
 def test_two_processes_share_the_work(ledger: Ledger, connection: psycopg.Connection[Any], script: Script) -> None:
     """Two `lastro work` at once fold every entry in exactly once, and neither meets an error."""
     fill_tail(ledger, connection, "platform", ROWS)

@@ -34,6 +34,7 @@ def test_rules_from_the_terminal(run: Run) -> None:
     assert told(run, "points", "rule", "game")["cap"] is None
     assert [rule["name"] for rule in told(run, "points", "rules")["rules"]] == ["game"]
     assert "10 PTS" in run("points", "rules").out
+    assert "50 for ever, fit" in run(*RULE, "--cap", "50").out
     assert told(run, "points", "rule", "game", "--end")["points"] == "0"
     unknown = run("points", "rule", "nothing", "--json")
     assert (unknown.code, unknown.error()["code"]) == (1, "unknown_rule")
@@ -53,6 +54,9 @@ def test_activity_from_the_terminal(run: Run, ledger: Ledger) -> None:
     assert told(run, *EARN, "--key", "g1", "--units", "2")["replayed"]
     assert "nothing was given again" in run(*EARN, "--key", "g1", "--units", "2").out
     assert run(*EARN, "--key", "g1").code == 1
+    other = ("points", "earn", "--activity", "gaem", "--member", "ana")
+    assert "it earned nothing" in run(*other, "--key", "g0").out
+    assert told(run, *other, "--key", "g0")["activity"]["earnings"] == []
     assert told(run, "points", "activity", "g1")["member"] == "ana"
     assert "20 PTS (game)" in run("points", "activity", "g1").out
     assert run("points", "activity", "g2").code == 1

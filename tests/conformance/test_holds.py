@@ -14,7 +14,8 @@ from lastro import Ledger
 from lastro.model.account import Keeping
 from tests.conformance.conftest import Raw
 
-pytestmark = pytest.mark.usefixtures("balanced")
+# Holds take more than plain SQL.
+pytestmark = [pytest.mark.usefixtures("balanced"), pytest.mark.stores("postgres", "mariadb", "sqlite")]
 
 KEEPINGS: tuple[Keeping, ...] = ("direct", "hot", "summed")
 DEADLINE = datetime(2100, 1, 1, 12, 30, 15, 123456, tzinfo=UTC)

@@ -13,7 +13,8 @@ from lastro import Ledger
 from lastro.testing.clock import Clock
 from tests.conformance.test_holds import capture, figures, fund, wanted
 
-pytestmark = pytest.mark.usefixtures("balanced")
+# Holds take more than plain SQL.
+pytestmark = [pytest.mark.usefixtures("balanced"), pytest.mark.stores("postgres", "mariadb", "sqlite")]
 
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -12,7 +12,8 @@ from tests.conformance.adapters import Caller
 from tests.conformance.conftest import Raw
 from tests.conformance.test_holds import DEADLINE, capture, figures, fund, wanted
 
-pytestmark = pytest.mark.usefixtures("balanced")
+# Holds take more than plain SQL.
+pytestmark = [pytest.mark.usefixtures("balanced"), pytest.mark.stores("postgres", "mariadb", "sqlite")]
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from lastro.testing import Clock, assert_balanced, temporary_ledger
 from tests.conformance.conftest import EYES, STORES
 from tests.conformance.eyes import Raw
 from tests.points.members import Club
+from tests.support.fixtures import observer
+
+__all__ = ["observer"]
 
 # The generic dialect refuses points.
 STORES_WITH_POINTS = tuple(store for store in STORES if store != "firebird")

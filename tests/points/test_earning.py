@@ -13,6 +13,7 @@ import pymysql
 import pytest
 
 from lastro import (
+    AccountClosed,
     AccountConflict,
     ActivityConflict,
     AmountOutOfRange,
@@ -354,3 +355,27 @@ def test_an_old_snapshot_never_passes_a_cap(
     assert [earning.amount for earning in done.earnings] == [20 - used]
     assert ledger.balance("ana", "PTS").posted == 50
     assert earned(points, "g3") == []
+
+
+@pytest.mark.req("1.11")
+def test_a_retry_after_a_closing_is_a_replay(ledger: Ledger, points: Points, club: Club) -> None:
+    """What was earned before the account was closed comes back as it stands; nothing new is earned there."""
+    key = club.earn("ana", 10)
+    club.spend("ana", 10)
+    ledger.close_account("ana", "PTS")
+    done = points.earn(key, activity="lasting", member="ana", units=10)
+    assert (done.replayed, [earning.amount for earning in done.earnings]) == (True, [10])
+    with pytest.raises(ActivityConflict):
+        points.earn(key, activity="lasting", member="ana", units=9)
+    with pytest.raises(AccountClosed):
+        points.earn("another", activity="lasting", member="ana")
+
+
+@pytest.mark.req("1.11")
+def test_more_units_than_an_earning_may_be_are_capped(points: Points) -> None:
+    """Where a cap takes what fits, no number of units is too many for it; without a cap it is refused, with the figure."""
+    points.define_rule("game", activity="game", points=1_000_000, currency="PTS", cap=50, period="ever")
+    assert earned(points, "g1", units=2**31 - 1) == [("game", 50)]
+    points.define_rule("free", activity="free", points=1_000_000, currency="PTS")
+    with pytest.raises(AmountOutOfRange, match="free"):
+        points.earn("g2", activity="free", member="ana", units=2**31 - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -98,3 +99,43 @@ def test_postgres_does_not_erase_by_a_snapshot(club: Club, caller: Any) -> None:
         club.ledger.within(caller).points.erase("ana")
     caller.rollback()
     assert club.points.erase("ana").accounts == 2
+
+
+@pytest.mark.req("1.11")
+@pytest.mark.stores("postgres")
+def test_postgres_does_not_earn_by_a_rule_that_a_rebuild_put_aside(club: Club, store_url: str) -> None:
+    """
+    Also where the rebuild found nothing to change: the cap of the newer version would never learn what was earned by
+    the older one.
+    """
+    points, month = club.points, (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
+    points.define_rule("game", activity="game", points=10, currency=CURRENCY, cap=100, period="month")
+    points.earn("g1", activity="game", member="ana")
+    with caller_of("postgres", store_url) as caller:
+        caller.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        caller.execute(f"SELECT count(*) FROM {club.ledger._operations.ledger}.points_rule")
+        points.define_rule("game", activity="game", points=10, currency=CURRENCY, cap=20, period="month")
+        assert points.rebuild("game", *month).changes == 0
+        with pytest.raises(SerializationLost):
+            club.ledger.within(caller).points.earn("g2", activity="game", member="ana", units=5)
+        caller.rollback()
+    assert [points.earn(f"g{number}", activity="game", member="ana").earnings != () for number in (3, 4)] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.req("1.8")
+@pytest.mark.stores("postgres", "mariadb")
+def test_earning_again_after_the_caller_undid_the_first_of_a_currency(club: Club, store: str, store_url: str) -> None:
+    """The issuing account was undone with the caller's transaction; the next one opens it, and loses nothing it wrote."""
+    club.points.define_rule("miles", activity="flight", points=1, currency="MIL", cap=9)
+    with caller_of(store, store_url) as caller:
+        held = club.ledger.within(caller).points
+        for end in (caller.rollback, caller.commit):
+            assert held.earn("flight", activity="flight", member="ana", units=5).earnings
+            end()
+    done = club.points.activity("flight")
+    assert done is not None
+    assert [earning.amount for earning in done.earnings] == [5]
+    assert club.ledger.balance("ana", "MIL").posted == 5

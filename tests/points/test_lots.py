@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lastro import (
+    AccountConflict,
     AlreadyReversed,
     InsufficientFunds,
     InvalidInput,
@@ -348,3 +349,34 @@ def test_lots_are_read_in_pages(club: Club) -> None:
     assert [one for page in pages for one in page] == club.points.lots("ana", CURRENCY)
     with pytest.raises(UnknownAccount):
         club.points.lots("nobody", CURRENCY)
+
+
+@pytest.mark.req("1.12")
+def test_a_gift_is_for_members(club: Club, ledger: Ledger) -> None:
+    """An account with a balance that is no member's takes no gift, for no lots stand behind it; an empty one joins."""
+    club.earn("ana", 30)
+    club.spend("ana", 20)
+    with pytest.raises(AccountConflict, match="no lots stand behind"):
+        club.give("ana", REWARD, 5)
+    ledger.open_account("ben", CURRENCY)
+    club.give("ana", "ben", 5)
+    with pytest.raises(KindNotAllowed):
+        club.points.spend(key="late", member="ana", amount=1, currency=CURRENCY, reward="ben")
+    assert (club.lots("ana"), club.lots("ben")) == ([(5, None)], [(5, None)])
+
+
+@pytest.mark.req("1.12")
+def test_a_refund_by_a_reward_that_joined_since_goes_out_of_its_lots(club: Club, ledger: Ledger) -> None:
+    """A reward that has become a member's account pays refunds from its lots, and owes what they don't cover."""
+    club.earn("ana", 40)
+    club.earn("ben", 5)
+    spends = [club.spend("ana", amount) for amount in (20, 15)]
+    ledger.open_account("vault", CURRENCY)
+    ledger.post(key="emptied", kind="move", debit=REWARD, credit="vault", amount=35, currency=CURRENCY)
+    club.earn(REWARD, 30)
+    club.refund(spends[0])
+    assert (club.lots("ana"), club.lots(REWARD)) == ([(25, None)], [(10, None)])
+    club.refund(spends[1])
+    assert (club.posted("ana"), club.posted(REWARD), club.lots(REWARD)) == (40, -5, [])
+    club.give("ben", REWARD, 5)
+    assert (club.posted(REWARD), club.lots(REWARD)) == (0, [])

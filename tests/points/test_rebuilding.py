@@ -12,11 +12,12 @@ import pytest
 
 import lastro
 from lastro import Ledger, RuleConflict, UnknownRule
-from lastro.ledger.points_blocking import Points
+from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.points.rebuilding import Rebuilt
 from lastro.testing import Clock
 from tests.conformance.eyes import Raw
-from tests.points.members import Club
+from tests.points.members import Club, caller_of
+from tests.support.sessions import Observer
 
 NOON = datetime(2026, 1, 7, 12, tzinfo=UTC)  # a Wednesday
 DAY = timedelta(days=1)
@@ -30,7 +31,7 @@ def define(book: Points, **said: Any) -> None:
     book.define_rule("game", **{"activity": "game", "points": 10, "currency": "PTS"} | weekly | said)
 
 
-def play(points: Points, key: str, moment: datetime = NOON, *, member: str = "ana", units: int = 1) -> None:
+def play(points: HeldPoints, key: str, moment: datetime = NOON, *, member: str = "ana", units: int = 1) -> None:
     """Report a game."""
     points.earn(key, activity="game", member=member, units=units, occurred_at=moment)
 
@@ -301,3 +302,24 @@ async def test_awaited_it_is_the_same(points: Points, ledger: Ledger, store_url:
         assert await awaited.points.activity("g0") == points.activity("g0")
         assert (await awaited.points.end_rule("game")).points == 0
     assert ledger.balance("ana", "PTS").posted == 15
+
+
+@pytest.mark.req("1.11")
+@pytest.mark.stores("postgres")
+def test_what_was_being_earned_earlier_is_rebuilt_as_well(
+    ledger: Ledger, points: Points, store: str, store_url: str, observer: Observer
+) -> None:
+    """
+    An earning by the old version in an earlier period than any that was on record, under way while the rebuild looked,
+    is met under the member's lock.
+    """
+    define(points, cap=100)
+    play(points, "late", NOON + 7 * DAY)
+    with caller_of(store, store_url) as caller, ThreadPoolExecutor(1) as pool:
+        play(ledger.within(caller).points, "early", NOON)
+        define(points, cap=100, points=7)
+        done = pool.submit(points.rebuild, "game", *JANUARY)
+        observer.until_anyone_waits_for(caller.info.backend_pid)
+        caller.commit()
+        assert figures(done.result()) == (2, 0, 6)
+    assert figures(points.rebuild("game", *JANUARY)) == (0, 0, 0)

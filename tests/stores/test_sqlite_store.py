@@ -142,7 +142,7 @@ def test_nobody_works_at_what_the_store_lacks(ledger: Ledger, path: Path) -> Non
     for worker in workers:
         worker.run_once()
     (keeper,) = workers_for(["partitions"], open_ledger=open_ledger, stopping=lambda: False)
-    with pytest.raises(lastro.InvalidInput, match="needs PostgreSQL"):
+    with pytest.raises(lastro.InvalidInput, match="takes PostgreSQL"):
         keeper.run_once()
     for worker in (*workers, keeper):
         worker.close()

@@ -2,10 +2,9 @@
 
 import os
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
-import pymysql
-from psycopg.conninfo import conninfo_to_dict
+from django.core.exceptions import ImproperlyConfigured
 
 SECRET_KEY = os.environ.get("SECRET_KEY", "only for trying it out")
 INSTALLED_APPS = [
@@ -50,20 +49,26 @@ DATABASES = {
 }
 url = os.environ.get("LASTRO_DATABASE_URL", "")
 if url.startswith("postgresql"):
+    from psycopg.conninfo import conninfo_to_dict
+
     parts = conninfo_to_dict(url)
     names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     DATABASES["default"] = {"ENGINE": "django.db.backends.postgresql"} | {
         name: str(parts.get(part, "")) for part, name in names.items()
     }
-elif url.startswith("mariadb"):
+elif url.startswith(("mariadb", "mysql")):
+    import pymysql
+
     pymysql.install_as_MySQLdb()
     address = urlsplit(url)
     DATABASES["default"] = {
         "ENGINE": "django.db.backends.mysql",
         "NAME": address.path.lstrip("/"),
-        "USER": address.username,
-        "PASSWORD": address.password or "",
+        "USER": unquote(address.username or ""),
+        "PASSWORD": unquote(address.password or ""),
         "HOST": parse_qs(address.query).get("unix_socket", [address.hostname])[0],
         "PORT": address.port or "",
     }
+elif url:
+    raise ImproperlyConfigured("LASTRO_DATABASE_URL is to be postgresql://…, mariadb://… or nothing, which is SQLite")
 LASTRO = {"default": {"DATABASE": "default", "LEDGER": os.environ.get("LASTRO_LEDGER", "lastro")}}

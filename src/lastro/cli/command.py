@@ -24,7 +24,8 @@ _SHARED: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--database-url",
                 metavar="URL",
-                help=f"postgresql://…, embedded:///path or sqlite:///file.db. Otherwise {config.DATABASE_URL_VARIABLE}.",
+                help="postgresql://…, embedded:///path, mariadb://… or sqlite:///file.db. "
+                f"Otherwise {config.DATABASE_URL_VARIABLE}.",
                 show_default=False,
                 rich_help_panel=PANEL,
             ),

@@ -72,6 +72,8 @@ def rule(
 ) -> None:
     """
     Define a rule, or a new version of one; --end ends it; with its name alone, show it.
+
+    A new version is told whole: an option left out takes its default, not what it was.
     """
     said = {"--activity": activity, "--points": points, "--currency": currency}
     with terminal.opened() as ledger:
@@ -126,10 +128,11 @@ def earn(
     moment = moment_of(occurred_at, option="--occurred-at")
     with terminal.opened() as ledger:
         done = ledger.points.earn(key, activity=activity, member=member, units=units, occurred_at=moment, actor=actor)
+    note = "" if done.earnings else "recorded; it earned nothing: no rule gives for it, or its cap is reached"
     terminal.show(
         {"replayed": done.replayed, "activity": activity_document(done.activity)},
         table=_earning_rows(done.earnings),
-        note="there already: nothing was given again" if done.replayed else "",
+        note="there already: nothing was given again" if done.replayed else note,
     )
 
 
@@ -204,7 +207,8 @@ def _progress(terminal: Terminal) -> Iterator[Callable[[Rebuilt], None] | None]:
 
 
 def _rule_row(found: Rule) -> dict[str, str]:
-    cap = "" if found.cap is None else f"{found.cap} a {found.period} ({found.time_zone}), {found.beyond_cap}"
+    period = "for ever" if found.period == "ever" else f"a {found.period} ({found.time_zone})"
+    cap = "" if found.cap is None else f"{found.cap} {period}, {found.beyond_cap}"
     return {
         "rule": found.name,
         "version": str(found.version),

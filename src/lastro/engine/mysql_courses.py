@@ -34,6 +34,10 @@ LET_GO = "SET SESSION lock_wait_timeout = DEFAULT;\nDO release_all_locks()"
 SAVEPOINT = "SAVEPOINT lastro_call"
 ROLLBACK_TO = "ROLLBACK TO SAVEPOINT lastro_call"
 RELEASE = "RELEASE SAVEPOINT lastro_call"
+# Where a plan has a savepoint of its own, going back to the call's would take that one away, and what it wrote.
+PLANS_SAVEPOINT = "session.savepoint"
+SAVEPOINT_OF_STEP = "SAVEPOINT lastro_step"
+ROLLBACK_STEP = "ROLLBACK TO SAVEPOINT lastro_step"
 GIVE_BACK = (
     "SET SESSION innodb_lock_wait_timeout = coalesce(@lastro_patience, @@innodb_lock_wait_timeout), "
     "@lastro_patience = NULL"
@@ -158,6 +162,7 @@ def held_course(plan: Plan[T], effect: Effect, statements: Statements) -> Packet
 
 
 def _held_steps(plan: Plan[T], statements: Statements, *, writes: bool) -> Packets[T]:
+    undo, nested = ROLLBACK_TO, False
     try:
         step = next(plan)
         while True:
@@ -165,8 +170,12 @@ def _held_steps(plan: Plan[T], statements: Statements, *, writes: bool) -> Packe
             if step is not TOGETHER:
                 sending = _each_sent(_statements_of(statements, step, held=writes and not step.settled))
                 if writes and statements[step.statement].or_none:
-                    # No step of such a plan has written before it; so the call's own savepoint will do.
-                    sending = _or_none(sending, ROLLBACK_TO)
+                    if nested:
+                        yield SAVEPOINT_OF_STEP
+                        undo = ROLLBACK_STEP
+                    sending = _or_none(sending, undo)
+                # A plan without a savepoint of its own has written nothing before such a step, and the call's will do.
+                nested = nested or step.statement == PLANS_SAVEPOINT
                 answers = yield from sending
             step = plan.send(as_rows(answers))
     except StopIteration as done:

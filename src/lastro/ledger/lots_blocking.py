@@ -87,7 +87,8 @@ class HeldLots(Runs):
         Give `amount` points of one member to another, once a `key`. They keep their age and expiry, lot by lot.
 
         `policy` as in `spend`; never below zero. What the receiver owes is paid out of the gift first. Locks both base
-        rows, in account order. Raises InsufficientFunds (with what is `due`), and what `post` raises.
+        rows, in account order. Raises InsufficientFunds (with what is `due`), AccountConflict where the receiver's name
+        is that of an account with a balance which is no member's, and what `post` raises.
         """
         return self._run(
             self._lot_asks.give(

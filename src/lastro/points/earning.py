@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lastro.errors import AccountConflict, CurrencyMismatch, UnknownAccount
+from lastro.errors import AccountClosed, CurrencyMismatch, UnknownAccount
 from lastro.model.limits import LOOKS_MAX
 from lastro.plans.accounts import AccountKey, kept_changing
 from lastro.plans.plan import Plan, Row, step
@@ -17,7 +17,7 @@ from lastro.points.activities import Doing, Earned, Movement, earnings, find_act
 from lastro.points.allowance import take_room
 from lastro.points.defining import rules_for
 from lastro.points.holding import ISSUED, hold, open_counterpart, opened_since
-from lastro.points.members import accounts_ready, member_id
+from lastro.points.members import accounts_ready, member_id, refuse_taken
 from lastro.points.moving import Source, give_points
 from lastro.points.rules import Rule, points_asked
 
@@ -43,13 +43,18 @@ def earn(asked: Doing, terms: Terms) -> Plan[Earned]:
 
 
 def _earn(asked: Doing, terms: Terms) -> Plan[Earned]:
-    judged = yield from _hold_what_rules_credit(asked, terms)
+    try:
+        judged = yield from _hold_what_rules_credit(asked, terms)
+    except AccountClosed:
+        # Once-only is judged before the accounts: a retry of what was earned before a closing is a replay.
+        if (replayed := (yield from _replay(asked))) is None:
+            raise
+        return replayed
     noted = yield from _note(asked, judged.held, terms)
     if noted is None:
-        stored = yield from find_activity(asked.key)
-        assert stored is not None, "whoever held the key has committed, and activity is never deleted"
-        refuse_other(stored.activity, asked)
-        return Earned(stored.activity, replayed=True)
+        replayed = yield from _replay(asked)
+        assert replayed is not None, "whoever held the key has committed, and activity is never deleted"
+        return replayed
     activity = read_activity({**noted, "key": asked.key, "kind": asked.kind, "member": asked.member,
                               "units": asked.units, "cancelled_at": None}, ())  # fmt: skip
     source = Source(noted["id"], activity, KIND, asked.actor)
@@ -66,6 +71,17 @@ def _earn(asked: Doing, terms: Terms) -> Plan[Earned]:
         if granted:
             moved.append((yield from give_points(source, rule, granted, number=1, to=account, terms=terms)))
     return Earned(activity._replace(earnings=earnings(moved)), replayed=False)
+
+
+def _replay(asked: Doing) -> Plan[Earned | None]:
+    """
+    Return the activity that holds the key as it stands; None where nobody holds it. ActivityConflict.
+    """
+    stored = yield from find_activity(asked.key)
+    if stored is None:
+        return None
+    refuse_other(stored.activity, asked)
+    return Earned(stored.activity, replayed=True)
 
 
 def _hold_what_rules_credit(asked: Doing, terms: Terms) -> Plan[_Judged]:
@@ -106,19 +122,8 @@ def _note(asked: Doing, held: dict[AccountKey, Standing], terms: Terms) -> Plan[
     rows = yield wanted
     if not rows and (yield from find_activity(asked.key)) is None:
         # A member whose activity no rule has given anything for yet; or an account that was somebody's before.
-        _refuse_taken(held)
+        for (name, currency), standing in held.items():
+            refuse_taken(name, currency, standing.posted)
         yield from member_id(asked.member, terms)
         rows = yield wanted
     return rows[0] if rows else None
-
-
-def _refuse_taken(held: dict[AccountKey, Standing]) -> None:
-    for (name, currency), standing in held.items():
-        if standing.posted:
-            raise AccountConflict(
-                f"account {name!r} in {currency} has a balance of {standing.posted} and is no member's: no lots stand "
-                "behind it; choose another name for the member, or transfer the balance first",
-                account=name,
-                currency=currency,
-                fields={"posted": (standing.posted, 0)},
-            )

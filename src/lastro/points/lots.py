@@ -149,19 +149,21 @@ def take(
     own: int | None = None,
     now: datetime | None = None,
     unexpired_only: bool = False,
+    after_number: int = 0,
 ) -> Plan[list[Use]]:
     """
     Take *amount* out of an account's lots for the debit *transfer_id*, by *policy*, and return from which; what they
     don't cover is debt.
 
     *own* is a transfer whose lots go first (a cancellation takes back what it gave). *unexpired_only* leaves what is due
-    to the expirer. Reads the account's open lots, and writes those it takes from, LOTS_TAKEN_MAX at a time.
+    to the expirer. The uses are numbered from *after_number* + 1. Reads the account's open lots, and writes those it
+    takes from, LOTS_TAKEN_MAX at a time.
     """
     uses: list[Use] = []
     if own is not None:
         rows = yield step("points_lots.of_transfer", account_id=account_id, transfer_id=own)
         uses = take_from(sorted(map(read_lot, rows), key=_soonest), amount)
-        yield from note_uses(uses, transfer_id, 0)
+        yield from note_uses(uses, transfer_id, after_number)
     while (missing := amount - total(uses)) > 0:
         rows = yield step(
             f"points_lots.{policy}",
@@ -171,7 +173,7 @@ def take(
             lots_max=LOTS_TAKEN_MAX,
         )
         more = take_from(map(read_lot, rows), missing)
-        yield from note_uses(more, transfer_id, len(uses))
+        yield from note_uses(more, transfer_id, after_number + len(uses))
         uses += more
         if len(rows) < LOTS_TAKEN_MAX:
             break

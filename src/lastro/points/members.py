@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lastro.errors import LockTimeout
+from lastro.errors import AccountConflict, LockTimeout
 from lastro.model.limits import LOOKS_MAX
 from lastro.plans.accounts import find_facts, open_account
 from lastro.plans.plan import Plan, step
@@ -25,6 +25,20 @@ def member_id(name: str, terms: Terms) -> Plan[int]:
         # A rival's row, committed while ours waited, is visible to the statement after this one.
         yield step("points_members.join", name=name, now=terms.now)
     raise _keeps_being_erased(name)
+
+
+def refuse_taken(name: str, currency: str, posted: int) -> None:
+    """
+    Raise AccountConflict where an account that is no member's has *posted*: no lots stand behind that.
+    """
+    if posted:
+        raise AccountConflict(
+            f"account {name!r} in {currency} has a balance of {posted} and is no member's: no lots stand behind it; "
+            "choose another name for the member, or transfer the balance first",
+            account=name,
+            currency=currency,
+            fields={"posted": (posted, 0)},
+        )
 
 
 def accounts_ready(names: Iterable[str], currency: str, terms: Terms) -> Plan[None]:

@@ -184,6 +184,10 @@ def _next_period(task: _Task, member: _Member, cursor: Stretch, terms: Terms) ->
     if period is not None:
         changed = yield from _rebuild_period(task, member, period, terms)
         rest = Stretch(period.end, cursor.end)
+        if not task.dry_run and cursor.start < period.start:
+            # Again, under the lock: somebody who held it may have recorded something earlier, by an older version.
+            earlier = yield from _period_of_first(task, member, Stretch(cursor.start, period.start))
+            rest = rest if earlier is None else cursor
         more = (yield from _period_of_first(task, member, rest)) if rest.start < rest.end else None
         gone = _Gone(
             None if more is None else rest,
@@ -239,9 +243,11 @@ def _rebuild_period(task: _Task, member: _Member, period: Stretch, terms: Terms)
         if task.dry_run:
             return [amount for difference in wanted for amount in difference.amounts()]
         if account in held:
+            account_id = held[account].facts.id
             changed = yield from _apply(task, wanted, held[account], terms)
+            yield step("points_rebuilding.touch", account_id=account_id, now=terms.now)
             if rule.cap is not None:
-                yield from keep_room(rule, period, used, account_id=held[account].facts.id)
+                yield from keep_room(rule, period, used, account_id=account_id)
             return changed
         if all(difference.amount <= 0 for difference in wanted):
             return []

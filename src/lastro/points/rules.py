@@ -126,10 +126,13 @@ def rule_terms(
 
 def points_asked(rule: Rule, units: int) -> int:
     """
-    Return what a rule gives for so many units before its cap is looked at. AmountOutOfRange beyond what one earning may
-    be.
+    Return what a rule gives for so many units before it is known how much of its cap is used. AmountOutOfRange beyond
+    what one earning may be.
     """
     asked = rule.points * units
+    if rule.cap is not None and rule.beyond_cap == "fit":
+        # What never fits needn't be refused: one old activity would stop a rebuild for everybody.
+        asked = min(asked, rule.cap)
     if asked > EARNING_POINTS_MAX:
         raise AmountOutOfRange(
             f"rule {rule.name!r} would give {asked} {rule.currency} for {units} units; one earning may be "

@@ -28,7 +28,7 @@ from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms, created, find_transfer, is_locked, replay
 from lastro.plans.waiting import patiently, undone_when_refused
 from lastro.points.lots import Credit, Policy, Use, in_lots, open_lots, pay_debt, put_back, take
-from lastro.points.members import accounts_ready
+from lastro.points.members import accounts_ready, member_id, refuse_taken
 
 SPEND: Final = "spend"
 GIVE: Final = "give"
@@ -110,6 +110,8 @@ def _move(wanted: Intent, terms: Terms, policy: Policy) -> Plan[Posted]:
             debit, credit = locked
             assert isinstance(debit, Standing), "the member's base row is locked"
             yield from _refuse_beyond_lots(wanted, debit, credit, terms)
+            if wanted.kind == GIVE:
+                yield from _let_join(wanted, credit, terms)
             judge(wanted, debit, credit, floor_guarded=True)
             rows = yield from write_locked(wanted, debit, credit, terms)
             if rows:
@@ -127,6 +129,16 @@ def _move(wanted: Intent, terms: Terms, policy: Policy) -> Plan[Posted]:
         terms.directory.forget(sides)
         lock_both = True
     raise kept_changing((wanted.debit, wanted.credit))
+
+
+def _let_join(wanted: Intent, credit: Standing | Facts, terms: Terms) -> Plan[None]:
+    """Let the receiver be a member, who may have an account already: AccountConflict where something is on it."""
+    rows = yield step("points_members.find", name=wanted.credit)
+    if not rows:
+        assert isinstance(credit, Standing), "both members' base rows are locked"
+        posted, _ = yield from _balance_of(credit)
+        refuse_taken(wanted.credit, wanted.currency, posted)
+        yield from member_id(wanted.credit, terms)
 
 
 def _refuse_beyond_lots(wanted: Intent, debit: Standing, credit: Standing | Facts, terms: Terms) -> Plan[None]:
@@ -192,7 +204,7 @@ def _refund(spend_key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -
     done = yield from reverse_within(original, wanted, terms, whole_rest=whole_rest)
     if done.posted.replayed:
         return done.posted
-    refunded, member = done.posted.transfer, done.credit
+    refunded, reward, member = done.posted.transfer, done.debit, done.credit
     assert isinstance(member, Standing), "both base rows are locked"
     back = yield from put_back(original.id, refunded.id, refunded.amount, already=done.already)
     yield from pay_debt(
@@ -201,6 +213,9 @@ def _refund(spend_key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -
         posted_before=(yield from _before(refunded, member)),
         after_number=len(back),
     )
+    # A reward that has become a member's account since: what it gives back goes out of its lots as well.
+    assert isinstance(reward, Standing), "both base rows are locked"
+    yield from take(reward.facts.id, refunded.id, refunded.amount, after_number=2 * len(back))
     return done.posted
 
 

@@ -21,6 +21,8 @@ from lastro.workers.loop import Loop, Totals, Worker
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 # How long a stop waits for the ticks in hand. Whatever they were doing then is one transaction, all of it or nothing.
 DRAIN_MAX_MS: Final = 30_000
+# `timeout` and some supervisors signal a process and then its group: two signals of one wish to stop.
+SAME_WISH_MS: Final = 500
 RING: Final = b"."
 RINGS_AT_ONCE_BYTES: Final = 4_096
 
@@ -147,12 +149,16 @@ class _Bell:
 
     @contextmanager
     def rung_by_signals(self, news: SimpleQueue[_News]) -> Iterator[None]:
-        """Let SIGTERM and SIGINT ring and be told, once; the next one meets the system's own answer, the end."""
+        """Let SIGTERM and SIGINT ring and be told, once; a later one meets the system's own answer, the end."""
+        told: dict[int, float] = {}
 
         def tell(number: int, _: FrameType | None) -> None:
-            for each in STOP_SIGNALS:
-                signal.signal(each, signal.SIG_DFL)
-            news.put(_Asked(signal.Signals(number).name))
+            if not told:
+                told[number] = time.monotonic()
+                news.put(_Asked(signal.Signals(number).name))
+            elif time.monotonic() - told.get(number, 0) > SAME_WISH_MS / 1000:
+                signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
 
         rope_before = signal.set_wakeup_fd(self._rope.fileno(), warn_on_full_buffer=False)
         before = {number: signal.signal(number, tell) for number in STOP_SIGNALS}

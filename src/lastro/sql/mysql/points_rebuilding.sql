@@ -37,6 +37,14 @@ WHERE
     points_rebuild.rule = %(rule)s AND points_rebuild.version = %(version)s
     AND points_rebuild.starts_at = %(starts_at)s AND points_rebuild.ends_at = %(ends_at)s;
 
+-- name: touch
+-- Write the base row of an account that is rebuilt, whether anything is posted to it or not: who decides by an older
+-- snapshot must meet a changed row, or it would give points by the version that is put aside here.
+-- locks: none that isn't held already   returns: nothing
+UPDATE lastro.base
+SET changed_at = coalesce(%(now)s, utc_timestamp(6))
+WHERE account_id = %(account_id)s;
+
 -- name: note
 -- Note what one transaction of a rebuild did, and that the member is done where nothing is left; once for each member.
 -- locks: its row of progress   returns: nothing

@@ -1,0 +1,115 @@
+-- Auditing holds: rules as in auditing.sql.
+
+-- name: held
+-- Rule: what an account holds is the sum of what is left of its open holds.
+-- locks: none   returns: 1 row an account that differs
+SELECT
+    concat_ws(' ', 'held on', account.name, account.currency) AS subject,
+    CAST(coalesce(sums.amount, 0) AS char) AS expected,
+    CAST(base.held AS char) AS found
+FROM lastro.base AS base
+INNER JOIN lastro.account AS account ON base.account_id = account.id
+LEFT JOIN (
+    SELECT
+        open_hold.account_id,
+        sum(open_hold.left_over) AS amount
+    FROM lastro.open_hold AS open_hold
+    GROUP BY open_hold.account_id
+) AS sums ON base.account_id = sums.account_id
+WHERE base.held <> coalesce(sums.amount, 0)
+ORDER BY account.name, account.currency
+LIMIT %(rows_max)s;
+
+-- name: holds
+-- Rule: what was captured, released and expired of a hold and what is left of it add up to it, and the row of an open
+-- hold says what its events say. More is captured than taken only where the hold allows it.
+-- locks: none   returns: 1 row a hold that doesn't
+WITH noted AS (
+    SELECT
+        event.hold_id,
+        count(*) AS events,
+        sum(event.taken) AS taken,
+        sum(CASE event.kind WHEN 'captured' THEN event.amount ELSE 0 END) AS captured,
+        sum(CASE event.kind WHEN 'released' THEN event.amount ELSE 0 END) AS released
+    FROM lastro.hold_event AS event
+    GROUP BY event.hold_id
+),
+
+named AS (
+    SELECT hold.id AS hold_id FROM lastro.hold AS hold
+    UNION
+    SELECT open_hold.hold_id FROM lastro.open_hold AS open_hold
+    UNION
+    SELECT noted.hold_id FROM noted
+)
+
+SELECT
+    concat_ws(' ', 'hold', coalesce(hold.`key`, named.hold_id)) AS subject,
+    concat_ws(' ', hold.amount, 'in all,', if(coalesce(noted.taken, 0) < hold.amount, 'open', 'ended')) AS expected,
+    concat_ws(
+        ' ', coalesce(noted.taken, 0), 'taken by', coalesce(noted.events, 0), 'events,',
+        coalesce(open_hold.left_over, 0), 'left,', coalesce(noted.captured, 0), 'captured'
+    ) AS found
+FROM named
+LEFT JOIN lastro.hold AS hold ON named.hold_id = hold.id
+LEFT JOIN noted ON named.hold_id = noted.hold_id
+LEFT JOIN lastro.open_hold AS open_hold ON named.hold_id = open_hold.hold_id
+WHERE
+    hold.id IS NULL
+    OR hold.amount <> coalesce(noted.taken, 0) + coalesce(open_hold.left_over, 0)
+    OR coalesce(noted.captured, 0) > coalesce(hold.capture_max, hold.amount)
+    OR (
+        open_hold.hold_id IS NOT NULL
+        AND (
+            open_hold.account_id <> hold.account_id OR open_hold.listed <> hold.listed
+            OR open_hold.events <> coalesce(noted.events, 0)
+            OR open_hold.captured <> coalesce(noted.captured, 0)
+            OR open_hold.released <> coalesce(noted.released, 0)
+        )
+    )
+ORDER BY named.hold_id
+LIMIT %(rows_max)s;
+
+-- name: hold_events
+-- Rule: the events of a hold stand end to end, numbered from one, and each capture has its transfer: that amount, out
+-- of the hold's account.
+-- locks: none   returns: 1 row an event that doesn't
+WITH running AS (
+    SELECT
+        event.hold_id,
+        event.number,
+        event.kind,
+        event.amount,
+        event.left_before,
+        event.transfer_id,
+        hold.`key`,
+        hold.account_id,
+        row_number() OVER (PARTITION BY event.hold_id ORDER BY event.number) AS place,
+        hold.amount - coalesce(
+            sum(event.taken) OVER (
+                PARTITION BY event.hold_id ORDER BY event.number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ), 0
+        ) AS should_be_left
+    FROM lastro.hold_event AS event
+    INNER JOIN lastro.hold AS hold ON event.hold_id = hold.id
+)
+
+SELECT
+    concat_ws(' ', 'event', running.number, 'of hold', running.`key`) AS subject,
+    concat_ws(' ', 'number', running.place, 'after', running.should_be_left, 'left') AS expected,
+    concat_ws(
+        ' ', 'number', running.number, 'after', running.left_before, 'left,', running.kind, running.amount,
+        'by a transfer of', coalesce(transfer.amount, 'nothing')
+    ) AS found
+FROM running
+LEFT JOIN lastro.transfer AS transfer
+    ON running.account_id = transfer.debit_id AND running.transfer_id = transfer.id
+WHERE
+    running.number <> running.place
+    OR running.left_before <> running.should_be_left
+    OR (
+        running.kind = 'captured'
+        AND ((transfer.id IS NULL AND %(whole_history)s) OR transfer.amount <> running.amount)
+    )
+ORDER BY running.hold_id, running.number
+LIMIT %(rows_max)s;
