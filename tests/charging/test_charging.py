@@ -18,7 +18,7 @@ from tests.charging.tables import TABLE, AsyncTableJobs, TableJobs
 from tests.conformance.adapters import Style, opened
 from tests.conformance.conftest import Raw
 
-pytestmark = pytest.mark.req("2.9")
+pytestmark = [pytest.mark.req("2.9"), pytest.mark.stores(without=("firebird",))]
 
 START = datetime(2026, 3, 27, 23, tzinfo=UTC)  # midnight of the 28th in Paris, the day before its clocks change
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

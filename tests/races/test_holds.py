@@ -64,10 +64,10 @@ def test_exactly_one_ends_a_hold_for_long(
 @pytest.mark.parametrize("keeping", ["hot", "summed"])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_exactly_one_ends_a_hold_of_every_keeping(
-    ledger: Ledger, server_url: str, pair: tuple[str, str], keeping: str, capsys: pytest.CaptureFixture[str]
+    ledger: Ledger, store_url: str, pair: tuple[str, str], keeping: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The locked way, on accounts that aren't kept direct."""
-    told(capsys, pair, race(server_url, ledger._operations.ledger, pair, SHORT // 3, keeping=keeping))
+    told(capsys, pair, race(store_url, ledger._operations.ledger, pair, SHORT // 3, keeping=keeping))
     assert_balanced(ledger)
 
 

@@ -51,7 +51,7 @@ def test_what_cannot_be_said_is_refused_before_anything_is_written(ledger: Ledge
     assert ledger.consolidate().rows == 0
     assert ledger.kinds() == []
     dated = {"occurred_at": datetime(2025, 1, 1, tzinfo=UTC)}
-    assert ledger.post(**transfer("dated", "summed", "direct", 5), **dated).transfer.kind == "pay"
+    assert ledger.post(**transfer("dated", "summed", "direct", 5), **dated).transfer.kind == "test"
     assert ledger.reverse("dated", "undo").transfer.kind == "reversal"
 
 
