@@ -147,6 +147,7 @@ def test_another_process_hears_of_a_closing(book: Ledger, reopen: Callable[..., 
         pay(other, "3", "world", "a", 1)
 
 
+@pytest.mark.stores(without=("firebird",))
 @pytest.mark.parametrize("keeping", ["hot", "summed"])
 @pytest.mark.parametrize("way", ["post", "a few", "a batch", "partly"])
 def test_a_closing_is_told_before_the_funds(

@@ -114,6 +114,6 @@ def test_a_store_without_points_says_so(book: Any) -> None:
         points.expire,
     ]
     for call in calls:
-        with pytest.raises(InvalidInput, match="needs PostgreSQL, MariaDB, MySQL or SQLite"):
+        with pytest.raises(InvalidInput, match="they need PostgreSQL, MariaDB, MySQL or SQLite"):
             call()
     assert book.accounts() == []

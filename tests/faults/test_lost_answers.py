@@ -82,8 +82,8 @@ def test_a_keyed_call_finds_out_by_itself(
     fund(ledger, "shop", 60, keeping)
     ledger.post(**transfer("earned", "world", "shop", 40))
     far.post(**transfer("earned", "world", "shop", 40))  # from here on the accounts are known
-    # A posting on a direct account is one statement that commits itself.
-    alone = store == POSTGRES and way == "post" and keeping == "direct"
+    # A posting on a direct account is one packet that commits itself.
+    alone = way == "post" and keeping == "direct"
     cutter.trigger = b"INSERT INTO" if alone else COMMITS[store]
     cutter.plan = [cut]
     outcomes = WAYS[way](far)

@@ -16,7 +16,7 @@ import pytest
 from psycopg.types.numeric import FloatLoader
 
 import lastro
-from lastro import AsyncLedger, InvalidInput, Ledger, LockTimeout, UnreadableRow
+from lastro import AsyncLedger, InsufficientFunds, InvalidInput, Ledger, LockTimeout
 from lastro.engine import postgres_async
 from lastro.engine.psycopg_cursor import AsyncDictCursor, Statements, execute_async
 from lastro.errors import AccountNotEmpty, Fault
@@ -136,23 +136,24 @@ def test_a_change_ends_no_turning_but_its_own(ledger: Ledger, session: Sessions,
 
 
 @pytest.mark.parametrize("kept", ["hot", "summed"])
-def test_a_sum_that_a_float_rounded_judges_nothing(ledger: Ledger, session: Sessions, kept: Keeping) -> None:
-    """On a connection that loads decimals as floats a balance is refused as unreadable, never rounded up to a debit."""
+def test_a_callers_float_loader_rounds_no_sum(ledger: Ledger, session: Sessions, kept: Keeping) -> None:
+    """On a connection that loads decimals as floats a balance is exact all the same, and judges to the minor unit."""
     fund(ledger, "platform", UNFIT_FOR_FLOATS + 2, kept)
     caller = session()
     caller.adapters.register_loader("numeric", FloatLoader)
     held = ledger.within(caller)
+    assert held.balance("platform", CURRENCY).posted == UNFIT_FOR_FLOATS + 2
     asks: list[Callable[[], object]] = [
-        lambda: held.balance("platform", CURRENCY),
         lambda: held.post(**transfer("over", "platform", "world", UNFIT_FOR_FLOATS + 3)),
-        lambda: held.post_many([transfer(f"{part}", "platform", "world", UNFIT_FOR_FLOATS + part) for part in (2, 3)]),
+        lambda: held.post_many([transfer("over", "platform", "world", UNFIT_FOR_FLOATS + 3)] * 2),
     ]
     for ask in asks:
-        with pytest.raises(UnreadableRow):
+        with pytest.raises(InsufficientFunds):
             ask()
         caller.rollback()
     assert posted(ledger, "platform") == UNFIT_FOR_FLOATS + 2
-    assert not ledger.post(**transfer("all", "platform", "world", UNFIT_FOR_FLOATS + 2)).replayed
+    assert not held.post(**transfer("all", "platform", "world", UNFIT_FOR_FLOATS + 2)).replayed
+    caller.commit()
 
 
 def refused_and_accepted(number: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

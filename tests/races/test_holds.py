@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -12,37 +11,29 @@ import lastro
 from lastro import Captured, HoldExceeded, InsufficientFunds, Ledger, Placed
 from lastro.plans.expiring import _due, _expire
 from lastro.plans.plan import Effect
-from lastro.testing import assert_balanced, temporary_ledger
+from lastro.testing import assert_balanced
 from lastro.testing.clock import Clock
 from tests.support.hold_races import DEADLINE, HELD, PAIRS, START, race
 from tests.support.money import KEEPINGS, fund, posted
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import on_every_store
 
 SHORT = 60
 LONG = 1_000
-STORES = ("postgres", "mariadb", "sqlite")
 LATER = DEADLINE.replace(year=2100)
 
 
-@pytest.fixture(params=STORES)
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database on each store."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/ledger.db"
-    return str(request.getfixturevalue({"postgres": "server_url", "mariadb": "mariadb_url"}[request.param]))
-
-
 @pytest.fixture
-def books(store_url: str) -> Iterator[Ledger]:
-    """A ledger on that store, in order when the test is over."""
-    with temporary_ledger(store_url) as ledger:
-        yield ledger
-        assert_balanced(ledger)
+def books(ledger: Ledger) -> Iterator[Ledger]:
+    """The ledger on the store under test, in order when the test is over."""
+    yield ledger
+    assert_balanced(ledger)
 
 
 @pytest.mark.req("3.4")
 @pytest.mark.case("C036")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+@on_every_store
 def test_exactly_one_ends_a_hold(
     books: Ledger, store_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +44,7 @@ def test_exactly_one_ends_a_hold(
 @pytest.mark.soak
 @pytest.mark.case("C036")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+@on_every_store
 def test_exactly_one_ends_a_hold_for_long(
     books: Ledger, store_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +71,7 @@ def told(capsys: pytest.CaptureFixture[str], pair: tuple[str, str], wins: dict[s
 
 @pytest.mark.req("3.1")
 @pytest.mark.case("C009")
+@on_every_store
 def test_many_place_at_once_what_is_there(books: Ledger) -> None:
     """Of twelve holds of 30 at once on 100 three are placed, in every keeping; the others are refused for funds."""
     for keeping in KEEPINGS:
@@ -90,6 +83,7 @@ def test_many_place_at_once_what_is_there(books: Ledger) -> None:
 
 
 @pytest.mark.req("3.2")
+@on_every_store
 def test_one_key_for_many_at_once(books: Ledger) -> None:
     """The same hold, and the same capture, from many at once is done once; all others replay it."""
     fund(books, "a", 1_000)
@@ -103,6 +97,7 @@ def test_one_key_for_many_at_once(books: Ledger) -> None:
 
 
 @pytest.mark.case("C041")
+@on_every_store
 def test_captures_at_once_stay_within_the_hold(books: Ledger) -> None:
     """Of eight captures of 30 at once three fit into 100; then exactly 10 are left."""
     for keeping in KEEPINGS:
@@ -128,6 +123,7 @@ def test_captures_at_once_stay_within_the_hold(books: Ledger) -> None:
 
 
 @pytest.mark.case("C006")
+@on_every_store
 def test_there_and_back_between_holds(books: Ledger) -> None:
     """Captures from a to b and from b to a at once, groups among them: locks in one order, so nobody deadlocks."""
     for name in "ab":
@@ -192,6 +188,7 @@ def test_the_expirer_waits_for_nobody(ledger: Ledger, server_url: str, session: 
 
 
 @pytest.mark.case("C006")
+@on_every_store
 def test_a_guard_between_the_look_and_the_lock_counts(books: Ledger, store_url: str) -> None:
     """The expirer judges again what it locked: a hold that its owner guarded, captured or released since is left alone."""
     clock = Clock(START)

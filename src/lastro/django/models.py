@@ -52,7 +52,7 @@ class Books(models.QuerySet):
         _refuse("bulk_update()")
 
 
-class OnTheLedgersDatabase(models.Manager.from_queryset(Books)):  # type: ignore[misc]
+class OnTheLedgersDatabase(models.Manager.from_queryset(Books)):  # type: ignore[misc]  # (a base made as it runs)
     """
     Reads from the database that LASTRO names, whatever the project's routers say.
     """

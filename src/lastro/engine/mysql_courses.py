@@ -39,7 +39,7 @@ PLANS_SAVEPOINT = "session.savepoint"
 SAVEPOINT_OF_STEP = "SAVEPOINT lastro_step"
 ROLLBACK_STEP = "ROLLBACK TO SAVEPOINT lastro_step"
 GIVE_BACK = (
-    "SET SESSION innodb_lock_wait_timeout = coalesce(@lastro_patience, @@innodb_lock_wait_timeout), "
+    "SET SESSION innodb_lock_wait_timeout = CAST(coalesce(@lastro_patience, @@innodb_lock_wait_timeout) AS unsigned), "
     "@lastro_patience = NULL"
 )
 # What makes a connection of ours usable again after a plan that failed.

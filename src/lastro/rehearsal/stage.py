@@ -18,7 +18,7 @@ from psycopg import sql
 import lastro
 from lastro.embedded import EmbeddedServer, resolve
 from lastro.engine.psycopg_errors import translated
-from lastro.engine.settings import without_driver
+from lastro.engine.settings import POSTGRES_SCHEMES, redacted, scheme_of, without_driver
 from lastro.rehearsal.marketplace import Shop, Tables
 
 NAME_BYTES = 4
@@ -111,8 +111,11 @@ def _server(url: str | None) -> Iterator[str]:
         finally:
             address.server.release()
     else:
-        # Refuses what isn't a PostgreSQL URL, and connects to nothing yet.
-        lastro.connect(url).close()
+        if scheme_of(url) not in POSTGRES_SCHEMES:
+            raise lastro.InvalidInput(
+                f"a rehearsal plays on PostgreSQL: give it a postgresql:// or an embedded:// URL; got {redacted(url)!r}",
+                argument="url",
+            )
         yield without_driver(url)
 
 

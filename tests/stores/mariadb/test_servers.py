@@ -125,7 +125,7 @@ def test_a_migration_gives_way_to_traffic(
             going.result()
         assert posted(ledger, "a") == number > 0
         idle.rollback()
-        assert other.migrate() == ["0001_core"]
+        assert other.migrate()[0] == "0001_core"
 
 
 def test_history_refuses_changes(ledger: Ledger, name: str, connect: Connect) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
@@ -228,3 +229,16 @@ def test_mysqlclient_is_taken_where_it_is_installed(ledger: Ledger, mariadb_url:
         held.post(**fields("3"))
     caller.close()
     assert ledger.balance("a", CURRENCY).posted == 10
+
+
+@pytest.mark.req("3.4")
+def test_a_capture_may_be_the_first_call_of_a_session(ledger: Ledger, mariadb_url: str) -> None:
+    """A session in which no wait was bounded yet has nothing to give back, and a capture goes on all the same."""
+    fund(ledger, "a", 100)
+    deadline = datetime(2100, 1, 1, tzinfo=UTC)
+    ledger.place_hold(key="h", account="a", currency=CURRENCY, amount=10, owner="o", expires_at=deadline)
+    caller = pymysql.connect(**arguments_of(mariadb_url))
+    assert ledger.within(caller).capture(key="c", hold="h", credit="world", kind="sale").transfer.amount == 10
+    caller.commit()
+    caller.close()
+    assert (ledger.balance("a", CURRENCY).posted, ledger.balance("a", CURRENCY).held) == (90, 0)

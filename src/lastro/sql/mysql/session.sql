@@ -18,10 +18,12 @@ SELECT @lastro_patience AS callers;
 SET SESSION innodb_lock_wait_timeout = %(lock_timeout)s, @lastro_patience = NULL;
 
 -- name: give_lock_wait_back
--- Give the caller's setting back after a posting that ended before it did so itself.
+-- Give the caller's setting back after a posting that ended before it did so itself. The cast is for a session in
+-- which no wait was bounded yet: a variable that was never set counts as text.
 -- locks: none   returns: 1 row
 /* held */ SET
-    SESSION innodb_lock_wait_timeout = coalesce(@lastro_patience, @@innodb_lock_wait_timeout), @lastro_patience = NULL;
+    SESSION innodb_lock_wait_timeout = CAST(coalesce(@lastro_patience, @@innodb_lock_wait_timeout) AS unsigned),
+    @lastro_patience = NULL;
 SELECT
     'nothing to restore' AS callers_lock_timeout,
     '' AS nothing_to_restore;
