@@ -18,22 +18,36 @@ CREATE TABLE lastro.kind (
 COMMENT ON COLUMN lastro.kind.debit IS
 'The account that may go down: its name, the beginning of names with a * at the end, or * for every account.';
 
--- It says no, as refuse_change does. The rules come as the trigger's arguments, four a kind, and not from the table: a
+-- It says no, as refuse_change does. The rules come as the trigger's arguments, five a kind, and not from the table: a
 -- transaction whose snapshot is older than a registration would not see it there. The trigger itself is made by the
 -- first registration, and again by every later one, so that a ledger without kinds has none to pay for.
-CREATE FUNCTION lastro.refuse_wrong_side() RETURNS trigger
+CREATE FUNCTION lastro.refuse_wrong_kind() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE
     debit text := (SELECT account.name FROM lastro.account AS account WHERE account.id = new.debit_id);
     credit text := (SELECT account.name FROM lastro.account AS account WHERE account.id = new.credit_id);
+    undone text;
     from_side text;
     to_side text;
 BEGIN
-    FOR place IN 0 .. tg_nargs - 4 BY 4 LOOP
+    IF new.reverses IS NOT NULL THEN
+        SELECT original.kind INTO undone
+        FROM lastro.transfer_key AS named
+        INNER JOIN lastro.transfer AS original
+            ON named.debit_id = original.debit_id AND named.transfer_id = original.id
+        WHERE named.key = new.reverses;
+    END IF;
+    FOR place IN 0 .. tg_nargs - 5 BY 5 LOOP
+        IF tg_argv[place] = undone AND tg_argv[place + 4] NOT IN ('', new.kind) THEN
+            RAISE EXCEPTION 'a transfer of kind "%" is undone by one of kind "%", not "%"',
+                undone, tg_argv[place + 4], new.kind
+                USING ERRCODE = '23L01', CONSTRAINT = 'transfer_kind_undone',
+                      HINT = 'The table kind says what undoes each kind.';
+        END IF;
         CONTINUE WHEN tg_argv[place] <> new.kind;
         from_side := tg_argv[place + 1];
         to_side := tg_argv[place + 2];
-        IF (
+        CONTINUE WHEN (
             CASE WHEN right(from_side, 1) = '*' THEN starts_with(debit, left(from_side, -1)) ELSE debit = from_side END
             AND CASE WHEN right(to_side, 1) = '*' THEN starts_with(credit, left(to_side, -1)) ELSE credit = to_side END
         ) OR (
@@ -41,9 +55,7 @@ BEGIN
             AND CASE WHEN right(from_side, 1) = '*' THEN starts_with(credit, left(from_side, -1))
                 ELSE credit = from_side END
             AND CASE WHEN right(to_side, 1) = '*' THEN starts_with(debit, left(to_side, -1)) ELSE debit = to_side END
-        ) THEN
-            RETURN NULL;
-        END IF;
+        );
         RAISE EXCEPTION 'a transfer of kind "%" goes from "%" to "%", not from "%" to "%"',
             new.kind, from_side, to_side, debit, credit
             USING ERRCODE = '23L01', CONSTRAINT = 'transfer_kind_sides',

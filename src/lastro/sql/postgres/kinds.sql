@@ -46,14 +46,16 @@ registered_at = excluded.registered_at;
 -- name: compose_guard
 -- The statement that makes the trigger for the kinds as they are now. Its condition names them, so that a transfer of
 -- another kind costs a comparison; it fires after the row is written, so that COPY may still write many rows at a time.
+-- Where a kind says what undoes it, whatever reverses anything is looked at.
 -- locks: none   returns: 1 row; what it composes takes SHARE ROW EXCLUSIVE on transfer
 SELECT
-    'CREATE OR REPLACE TRIGGER transfer_kind_sides AFTER INSERT ON lastro.transfer FOR EACH ROW WHEN (new.kind IN ('
+    'CREATE OR REPLACE TRIGGER transfer_kind_rules AFTER INSERT ON lastro.transfer FOR EACH ROW WHEN (new.kind IN ('
     || string_agg(quote_literal(kind.name), ', ' ORDER BY kind.name)
-    || ')) EXECUTE FUNCTION lastro.refuse_wrong_side('
+    || CASE WHEN bool_or(kind.undone_by IS NOT NULL) THEN ') OR new.reverses IS NOT NULL' ELSE ')' END
+    || ') EXECUTE FUNCTION lastro.refuse_wrong_kind('
     || string_agg(
         quote_literal(kind.name) || ', ' || quote_literal(kind.debit) || ', ' || quote_literal(kind.credit) || ', '
-        || quote_literal(kind.either_way),
+        || quote_literal(kind.either_way) || ', ' || quote_literal(coalesce(kind.undone_by, '')),
         ', ' ORDER BY kind.name
     )
     || ');' AS script
