@@ -11,6 +11,8 @@ from lastro import PREPAID, Ledger
 from tests.conformance.conftest import Raw
 from tests.house.checkout import ROOT
 
+pytestmark = pytest.mark.stores(without=("firebird",))
+
 CLIENT = "customer:42"
 ARTICLES_COLUMNS = {"kind", "amount", "balance_before", "balance_after", "key", "source", "actor"}
 
