@@ -22,11 +22,14 @@ from lastro.errors import (
     InsufficientFunds,
     InvalidInput,
     KeyRaceLost,
+    KindConflict,
     KindNotAllowed,
     LastroError,
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
+    PeriodConflict,
     Refusal,
     RuleConflict,
     SchemaOutdated,
@@ -44,7 +47,9 @@ from lastro.errors import (
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
+from lastro.model.closing import PeriodClosing
 from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
+from lastro.model.kind import PREPAID, Kind
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
 
@@ -78,6 +83,8 @@ __all__ = [
     "InvalidInput",
     "Keeping",
     "KeyRaceLost",
+    "Kind",
+    "KindConflict",
     "KindNotAllowed",
     "LastroError",
     "Ledger",
@@ -85,6 +92,10 @@ __all__ = [
     "Money",
     "NotInTransaction",
     "OutcomeUnknown",
+    "PREPAID",
+    "PeriodClosed",
+    "PeriodClosing",
+    "PeriodConflict",
     "Placed",
     "Posted",
     "Refusal",

@@ -22,11 +22,14 @@ __all__ = [
     "HoldExceeded",
     "InsufficientFunds",
     "InvalidInput",
+    "KindConflict",
     "KindNotAllowed",
     "LastroError",
     "LockTimeout",
     "NotInTransaction",
     "OutcomeUnknown",
+    "PeriodClosed",
+    "PeriodConflict",
     "Refusal",
     "RuleConflict",
     "SchemaOutdated",
@@ -151,15 +154,33 @@ class CurrencyMismatch(Refusal):
 
 
 class KindNotAllowed(Refusal):
-    """The kind of transfer may not stand between these accounts. Details: `kind`."""
+    """The kind of transfer may not stand between these accounts, or not undo that kind. Details: `kind`."""
 
     code = "kind_not_allowed"
+
+
+class KindConflict(Refusal):
+    """The kind is registered on other terms, and transfers stand under it. Details: `kind`, `fields`."""
+
+    code = "kind_conflict"
 
 
 class CapExceeded(Refusal):
     """A cap leaves no room for what was asked. Details: `cap`, `used`, `asked`."""
 
     code = "cap_exceeded"
+
+
+class PeriodClosed(Refusal):
+    """The books are closed for the moment at which the transfer occurred. Details: `occurred_at`, `closed_until`."""
+
+    code = "period_closed"
+
+
+class PeriodConflict(Refusal):
+    """The key already names another reopening of the books. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "period_conflict"
 
 
 class ActivityConflict(Refusal):

@@ -27,6 +27,8 @@ PURE = frozenset(
         "__future__", "abc", "collections", "contextlib", "dataclasses", "datetime", "decimal", "enum", "fractions",
         "functools", "hashlib", "itertools", "json", "math", "operator", "re", "string", "types", "typing",
         "unicodedata", "uuid",
+        # The calendar's rules: of the machine they read its database of time zones, and no clock.
+        "calendar", "zoneinfo",
     }
 )  # fmt: skip
 # Code that plays the caller, or speaks to people: it may hold a driver's connection, a clock and SQL of its own.

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lastro.errors import InvalidInput
+from lastro.model import periods
 from lastro.model.moment import EARLIEST, LATEST
-from lastro.points import periods
-from lastro.points.periods import EVER, Period, end_of_day_after, period_around, stretch, time_zone_name
+from lastro.model.periods import time_zone_name
+from lastro.points.periods import EVER, Period, end_of_day_after, period_around, stretch
 
 PARIS, SAO_PAULO, KOLKATA = "Europe/Paris", "America/Sao_Paulo", "Asia/Kolkata"
 KATHMANDU, LORD_HOWE, HAVANA, APIA = "Asia/Kathmandu", "Australia/Lord_Howe", "America/Havana", "Pacific/Apia"
@@ -155,7 +156,7 @@ def test_a_machine_without_zones_is_told_what_to_install(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(periods, "ZoneInfo", nothing)
     monkeypatch.setattr(periods, "available_timezones", set)
-    with pytest.raises(InvalidInput, match=r"pip install 'lastro\[points\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install tzdata"):
         time_zone_name("Antarctica/Troll")
 
 

@@ -102,6 +102,8 @@ def described(connection: psycopg.Connection[Any], schema: str) -> str:
     parts = []
     for title, query in PARTS:
         rows = connection.execute(query.encode(), {"schema": schema}).fetchall()
-        lines = sorted(str(row[0]).replace(f"{schema}.", "lastro.").rstrip() for row in rows)
+        # A function's body says the name as the migration wrote it: in quotes.
+        quoted = '"{}".'.format(schema.strip('"'))
+        lines = sorted(str(row[0]).replace(quoted, "lastro.").replace(f"{schema}.", "lastro.").rstrip() for row in rows)
         parts.append("\n".join([f"-- {title}", *lines]))
     return "\n\n".join(parts) + "\n"

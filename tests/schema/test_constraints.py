@@ -23,6 +23,9 @@ ROWS: dict[str, dict[str, Any]] = {
     "tail": {"account_id": 1, "transfer_id": 900, "amount": 5},
     "reversal": {"original_id": 1, "already": 0, "amount": 5, "original_amount": 5, "transfer_id": 900},
     "counter": {"name": "c", "slice": 0, "value": 1},
+    "period_closing": {"closed_until": "2026-01-01Z", "reopens": False, "recorded_at": "2026-01-02Z"},
+    "closed_period": {"only_row": True, "closing_id": 0},
+    "kind": {"name": "k", "debit": "*", "credit": "world", "either_way": False, "registered_at": "2026-01-01Z"},
     "hold": {
         "id": 900, "account_id": 1, "amount": 5, "placed_at": "2026-01-01Z", "expires_at": "2026-02-01Z",
         "listed": False, "key": "raw", "owner": "o",
@@ -90,6 +93,18 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("reversal", "reversal_within_original"): [{"amount": 6}, {"already": 1}],
     ("counter", "counter_slice_once"): [{"value": 2}],
     ("counter", "counter_name_length"): [{"name": ""}, {"name": "n" * 256}],
+    ("period_closing", "period_closing_once"): [{"id": 1}],
+    ("period_closing", "period_closing_key_once"): [{"key": "k"}],
+    ("period_closing", "period_reopened_by_name"): [
+        {"reopens": True, "key": "k", "reason": "r"},
+        {"reopens": True, "key": "k", "actor": "a"},
+        {"reopens": True, "reason": "r", "actor": "a"},
+        {"reopens": True, "key": "", "reason": "r", "actor": "a"},
+    ],
+    ("closed_period", "closed_period_once"): [TWICE],
+    ("closed_period", "closed_period_is_one"): [{"only_row": False}],
+    ("kind", "kind_once"): [{"debit": "other"}],
+    ("kind", "kind_names_something"): [{"name": ""}, {"debit": ""}, {"credit": ""}, {"undone_by": ""}],
     ("hold", "hold_once"): [{"key": "other"}],
     ("hold", "hold_key_once"): [{"id": 901}],
     ("hold", "hold_amount_positive"): [{"amount": 0}, {"amount": -5}, {"capture_max": 4}],
@@ -141,25 +156,31 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
 LENGTHS = {
     "transfer": {"key": 400, "kind": 16, "cause": 255, "reverses": 400, "source": 255, "actor": 255},
     "transfer_key": {"key": 400},
+    "kind": {"name": 16, "debit": 340, "credit": 340, "undone_by": 16},
     "hold": {"key": 400, "owner": 255, "group_name": 400, "cause": 255, "source": 255, "actor": 255},
     "hold_event": {"key": 400, "cause": 255, "source": 255, "actor": 255},
     "activity": {"key": 255, "kind": 64},
     "activity_cancelled": {"actor": 255},
 }
 
+# What the row that is there already says of a column that may be left out.
+TAKEN = {"period_closing_key_once": {"key": "k"}}
+
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
-APPEND_ONLY = ("transfer", "transfer_key", "reversal", "hold", "hold_event", *POINTS_HISTORY)
-NEVER_DELETED = ("account", "base", "points_member")
+APPEND_ONLY = ("transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", *POINTS_HISTORY)
+NEVER_DELETED = ("account", "base", "closed_period", "points_member")
 TRIGGERS = {
     *((table, f"{table}_append_only") for table in APPEND_ONLY),
     *((table, f"{table}_not_truncated") for table in (*APPEND_ONLY, "transfer_default")),
     *((table, f"{table}_not_deleted") for table in NEVER_DELETED),
+    ("closed_period", "closed_period_not_truncated"),
+    ("closed_period", "closed_period_explained"),
 }
 
 # A column of each that an UPDATE may name.
 SET = {
     "transfer": "key", "transfer_key": "key", "points_rule": "points", "activity": "units",
-    "activity_cancelled": "cancelled_at",
+    "activity_cancelled": "cancelled_at", "period_closing": "key",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]
@@ -171,6 +192,13 @@ def insert(connection: Connection, table: str, row: dict[str, Any]) -> None:
     connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})".encode(), list(row.values()))
 
 
+def without_its_row(connection: Connection) -> None:
+    """Take away the row that `closed_period` always has, so that one can be written."""
+    connection.execute("SET LOCAL session_replication_role = replica")
+    connection.execute("DELETE FROM closed_period")
+    connection.execute("SET LOCAL session_replication_role = origin")
+
+
 @pytest.mark.req("2.3")
 @pytest.mark.case("S05")
 @pytest.mark.parametrize(("table", "constraint"), CONSTRAINTS, ids=str)
@@ -178,16 +206,17 @@ def test_the_constraint_refuses(connection: Connection, table: str, constraint: 
     """A row that breaks the rule is refused by the constraint of that name, by INSERT and, of CHECKs, by UPDATE."""
     connection.execute("TRUNCATE counter")
     for changed in CONSTRAINTS[table, constraint]:
+        without_its_row(connection)
         unique = constraint.endswith(("_once", "_pkey"))
         if unique:
-            insert(connection, table, ROWS[table])
+            insert(connection, table, ROWS[table] | TAKEN.get(constraint, {}))
         with pytest.raises(errors.IntegrityError) as caught, connection.transaction():
             insert(connection, table, ROWS[table] | changed)
         named = caught.value.diag.constraint_name
         # A unique constraint of a partitioned table is enforced by the partition's index, which has a name of its own.
         assert named == constraint or (unique and str(named).startswith("transfer_p"))
         assert isinstance(caught.value, errors.UniqueViolation if unique else errors.CheckViolation)
-        if not unique and table not in APPEND_ONLY:
+        if not unique and table not in (*APPEND_ONLY, "closed_period"):
             insert(connection, table, ROWS[table])
             changes = ", ".join(f"{column} = %s" for column in changed)
             with pytest.raises(errors.CheckViolation, match=constraint), connection.transaction():
@@ -212,12 +241,14 @@ def test_a_text_that_is_too_long_is_refused(connection: Connection, table: str) 
 @pytest.mark.parametrize("table", ROWS)
 def test_the_rows_are_right_otherwise(connection: Connection, table: str) -> None:
     """The rows that the tests change are accepted as they are: what is refused above is refused for the change."""
+    without_its_row(connection)
     insert(connection, table, ROWS[table])
     connection.rollback()
 
 
 def test_what_must_be_there_is_there(connection: Connection) -> None:
     """No column that a balance or a transfer needs takes NULL."""
+    without_its_row(connection)
     for table, row in ROWS.items():
         for column in row:
             with pytest.raises(errors.NotNullViolation) as caught, connection.transaction():
@@ -229,11 +260,13 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         [list(ROWS)],
     ).fetchall()
     assert [name for (name,) in nullable] == [
-        "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor", "hold.actor",
-        "hold.capture_max", "hold.cause", "hold.group_name", "hold.metadata", "hold.source", "hold_event.actor",
-        "hold_event.cause", "hold_event.key", "hold_event.source", "hold_event.transfer_id", "lot.expires_at",
-        "open_hold.guard_ends_at", "open_lot.expires_at", "points_member.erased_at", "points_rebuild.done_at",
-        "points_rule.cap", "points_rule.lot_days", "transfer.actor", "transfer.cause",
+        "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor",
+        "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause", "hold.group_name",
+        "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
+        "hold_event.source", "hold_event.transfer_id", "kind.undone_by", "lot.expires_at", "open_hold.guard_ends_at",
+        "open_lot.expires_at", "period_closing.actor", "period_closing.key", "period_closing.reason",
+        "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap", "points_rule.lot_days",
+        "transfer.actor", "transfer.cause",
         "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
         "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip
@@ -271,6 +304,7 @@ def written(ledger: Ledger, connection: Connection) -> Connection:
     ledger.open_account("a", "BRL", keeping="hot")
     ledger.post(key="k", kind="pay", debit="world", credit="a", amount=5, currency="BRL")
     ledger.reverse("k", "undo", amount=2)
+    ledger.close_period(until=datetime(2025, 11, 1, tzinfo=UTC))
     ledger.place_hold(
         key="h", account="a", currency="BRL", amount=2, owner="o", expires_at=datetime(2100, 1, 1, tzinfo=UTC)
     )
@@ -337,3 +371,17 @@ def test_not_deleted(written: Connection, table: str) -> None:
     with pytest.raises(errors.RestrictViolation, match="DELETE refused"):
         written.execute(f"DELETE FROM {table}".encode())
     written.rollback()
+
+
+def test_what_is_closed_is_explained(written: Connection) -> None:
+    """The bound moves only to what a later row of the closings says; its one row isn't truncated."""
+    for statement in (
+        "UPDATE closed_period SET closed_until = NULL",
+        "UPDATE closed_period SET closed_until = '2020-01-01Z'",
+        "UPDATE closed_period SET closing_id = closing_id + 1",
+        "UPDATE closed_period SET closing_id = closing_id",
+        "TRUNCATE closed_period",
+    ):
+        with pytest.raises(errors.RestrictViolation):
+            written.execute(statement.encode())
+        written.rollback()

@@ -16,7 +16,7 @@ from tests.schema.catalogue import described
 
 Connection = psycopg.Connection[Any]
 WAIT_S = 30
-MIGRATIONS = ["0001_core", "0002_points", "0003_holds"]
+MIGRATIONS = ["0001_core", "0002_points", "0003_holds", "0004_kinds"]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def test_migrating_awaited_is_the_same(
 
 
 def test_migrators_at_once(server_url: str, nameless: str) -> None:
-    """Of several migrators at once one applies each migration, and all succeed."""
+    """Of several migrators at once one applies each migration, perhaps another one the next, and all succeed."""
     together = threading.Barrier(4)
 
     def migrate(_: int) -> list[str]:

@@ -49,6 +49,12 @@ UNREAD = {
     "schema.lock",
     "schema.limit_lock_wait",
     "schema.note",
+    "kinds.lock",
+    "kinds.hold_writers",
+    "kinds.put",
+    "closed_periods.hold",
+    "closed_periods.note",
+    "closed_periods.move_bound",
 }
 # Steps that return what they wrote, and can't write the NULLs with which statements are run here for their columns.
 RETURN_WRITTEN = {"points_rules.define": {"defined_at"}, "points_earning.note_cancelled": {"cancelled_at"}}

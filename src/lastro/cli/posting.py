@@ -85,7 +85,7 @@ def reverse(
     new_key: Annotated[str, typer.Argument(metavar="NEW_KEY", help="Names the undoing.", show_default=False)],
     amount: Amount = None,
     minor: Minor = None,
-    kind: Annotated[str, typer.Option("--kind")] = "reversal",
+    kind: Annotated[str | None, typer.Option("--kind", help="The one that undoes the transfer's, if left out.")] = None,
     cause: Cause = None,
     source: Source = None,
     actor: Actor = None,

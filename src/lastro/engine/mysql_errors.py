@@ -8,10 +8,12 @@ from lastro.errors import (
     AmountOutOfRange,
     ConnectionLost,
     InvalidInput,
+    KindNotAllowed,
     LastroError,
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
     Refusal,
     SchemaOutdated,
     SerializationLost,
@@ -21,6 +23,9 @@ from lastro.errors import (
 DRIVERS = ("pymysql", "asyncmy", "aiomysql", "MySQLdb")
 UNKNOWN_DATABASE = 1049
 NULL_REFUSED = 1048
+# What the ledger's own triggers raise.
+KIND_REFUSED = 31401
+PERIOD_REFUSED = 31402
 # Nobody answered, or the connection broke: 2013 and its kin say nothing about a COMMIT that was under way.
 _BROKEN = frozenset(
     {0, 1053, 1077, 1079, 1080, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2005, 2006, 2013, 2055, 4031}
@@ -69,6 +74,8 @@ _BY_NUMBER: dict[int, tuple[type[LastroError], str]] = {
     3819: _NO_ROW,
     NULL_REFUSED: _NO_ROW,
     1644: (Refusal, "history is append-only"),
+    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts, or not undo that one"),
+    PERIOD_REFUSED: (PeriodClosed, "the books are closed for that moment"),
     1290: _NO_WRITES,
     1792: _NO_WRITES,
     1836: _NO_WRITES,

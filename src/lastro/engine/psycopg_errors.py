@@ -13,10 +13,12 @@ from lastro.errors import (
     AmountOutOfRange,
     ConnectionLost,
     InvalidInput,
+    KindNotAllowed,
     LastroError,
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
     Refusal,
     SchemaOutdated,
     SerializationLost,
@@ -25,6 +27,10 @@ from lastro.errors import (
 )
 
 _POOLED = (Refusal, "a pooler has no such prepared statement here: connect with prepared=False; nothing was stored")
+# What the ledger's own triggers raise.
+KIND_REFUSED = "23L01"
+PERIOD_REFUSED = "23L02"
+
 _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "40001": (SerializationLost, "a concurrent transaction got in between: retry the whole transaction"),
     "40P01": (SerializationLost, "a deadlock was broken at our cost: retry the whole transaction"),
@@ -45,6 +51,8 @@ _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "22021": (InvalidInput, "the text can't be stored in this database's encoding"),
     "22P05": (InvalidInput, "the text can't be stored in this database's encoding"),
     "23001": (Refusal, "history is append-only"),
+    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts, or not undo that one"),
+    PERIOD_REFUSED: (PeriodClosed, "the books are closed for that moment"),
     "23514": (InvalidInput, "the database refused a row that breaks a rule of the ledger"),
 }
 _BY_CLASS: dict[str, tuple[type[LastroError], str]] = {

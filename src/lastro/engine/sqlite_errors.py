@@ -10,10 +10,12 @@ from lastro.errors import (
     AmountOutOfRange,
     ConnectionLost,
     InvalidInput,
+    KindNotAllowed,
     LastroError,
     LockTimeout,
     NotInTransaction,
     OutcomeUnknown,
+    PeriodClosed,
     Refusal,
     SchemaOutdated,
     SerializationLost,
@@ -45,6 +47,11 @@ _BY_CODE: dict[int, tuple[type[LastroError], str]] = {
     sqlite3.SQLITE_CONSTRAINT_TRIGGER: (Refusal, "history is append-only"),
     sqlite3.SQLITE_CONSTRAINT_CHECK: (InvalidInput, "the database refused a row that breaks a rule of the ledger"),
     SQLITE_CONSTRAINT_DATATYPE: (AmountOutOfRange, "a balance would leave the 64-bit range"),
+}
+# What the ledger's own triggers raise has one code, and only its words tell what.
+_BY_TRIGGER: dict[str, tuple[type[LastroError], str]] = {
+    "period closed": (PeriodClosed, "the books are closed for that moment"),
+    "kind refused": (KindNotAllowed, "the kind of transfer may not stand between these accounts, or not undo that one"),
 }
 # SQLITE_ERROR says everything else, and only its words tell what.
 _BY_WORDS: dict[str, tuple[type[LastroError], str]] = {
@@ -81,7 +88,8 @@ def translated(error: Exception, *, ambiguous: bool) -> LastroError:
                 f"the same call with the same key finds out ({error})"
             )
         return ConnectionLost(f"the database can't be reached; nothing was stored ({error})")
-    by_code = _BY_CODE.get(code) or _BY_CODE.get(code & PRIMARY_CODE)
+    by_trigger = next((found for words, found in _BY_TRIGGER.items() if str(error).startswith(words)), None)
+    by_code = by_trigger or _BY_CODE.get(code) or _BY_CODE.get(code & PRIMARY_CODE)
     by_words = next((found for words, found in _BY_WORDS.items() if words in str(error)), None)
     kind, sentence = by_code or by_words or (LastroError, "the database refused a statement")
     if kind is UnreadableRow:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
-from lastro.errors import InvalidInput
+from lastro.errors import InvalidInput, KindNotAllowed, PeriodClosed
 from lastro.model.directory import Directory
+from lastro.model.kind import Registry
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOCK_TIMEOUT_MS
 from lastro.model.moment import utc
 from lastro.plans.plan import Effect, MakePlan
@@ -30,7 +31,7 @@ class Ask(NamedTuple, Generic[T]):
 
 class Asks:
     """
-    What one ledger works under. Holds what this process believes of its accounts, shared by all who use it.
+    What one ledger works under. Holds what this process believes of its accounts and its kinds, shared by all who use it.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Asks:
     ) -> None:
         self.ledger = ledger
         self.directory = Directory()
+        self.kinds_known = Registry()
         self.schema_checked = False
         self.lock_timeout_ms = positive(lock_timeout_ms, "lock_timeout_ms")
         self._clock = clock
@@ -52,7 +54,16 @@ class Asks:
 
     def terms(self) -> Terms:
         """Return the terms that the plans of this ledger work under."""
-        return Terms(self.directory, self.lock_timeout_ms, self.now())
+        return Terms(self.directory, self.kinds_known, self.lock_timeout_ms, self.now())
+
+
+def was_news(refusal: KindNotAllowed | PeriodClosed) -> bool:
+    """
+    Say whether the database refused what this process would have let pass: its own refusals say more.
+
+    A batch of many callers' postings is refused as a whole then, and asked once more by what is known by now.
+    """
+    return refusal.details.keys().isdisjoint({"kind", "closed_until"})
 
 
 def limit_within(limit: object, limit_max: int) -> int:

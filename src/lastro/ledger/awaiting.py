@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
+from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
@@ -27,7 +29,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class AsyncHeldLedger(AsyncHeldHolds):
+class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
     """
     The operations that work inside one transaction. `AsyncLedger.within()` returns one for the caller's transaction.
 
@@ -94,8 +96,8 @@ class AsyncHeldLedger(AsyncHeldHolds):
         Locks: nothing that another posting waits for where neither account is kept direct and no floor guards the
         debit; else the base rows concerned, in account order, until the end of the transaction. In a transaction of
         your own post last, and several transfers by `post_many`: it takes all locks in one order.
-        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, InvalidInput;
-        LockTimeout after 3 s of waiting, SerializationLost.
+        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, KindNotAllowed,
+        PeriodClosed, InvalidInput; LockTimeout after 3 s of waiting, SerializationLost.
         """
         return await self._run(
             self._operations.post(
@@ -141,7 +143,7 @@ class AsyncHeldLedger(AsyncHeldHolds):
         new_key: str,
         *,
         amount: int | None = None,
-        kind: str = "reversal",
+        kind: str | None = None,
         cause: str | None = None,
         source: str | None = None,
         actor: str | None = None,
@@ -151,9 +153,10 @@ class AsyncHeldLedger(AsyncHeldHolds):
         """
         Undo the transfer named `key` by a new one named `new_key`: all that is left of it, or `amount` minor units.
 
-        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out.
+        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out, and
+        `kind` the one that undoes the original's: "reversal", unless its kind was registered with another.
         Locks both base rows. Raises UnknownTransfer, AlreadyReversed (with what is `left`), TransferConflict,
-        AccountClosed.
+        AccountClosed, KindNotAllowed.
         """
         return await self._run(
             self._operations.reverse(
@@ -204,7 +207,7 @@ class AsyncHeldLedger(AsyncHeldHolds):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks):
+class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.holds import HeldHolds, HoldTicks
+from lastro.ledger.kinds import PostsByKind, RegistersKinds
 from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
@@ -27,7 +29,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class HeldLedger(HeldHolds):
+class HeldLedger(HeldHolds, PostsByKind):
     """
     The operations that work inside one transaction. `Ledger.within()` returns one for the caller's transaction.
 
@@ -92,8 +94,8 @@ class HeldLedger(HeldHolds):
         Locks: nothing that another posting waits for where neither account is kept direct and no floor guards the
         debit; else the base rows concerned, in account order, until the end of the transaction. In a transaction of
         your own post last, and several transfers by `post_many`: it takes all locks in one order.
-        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, InvalidInput;
-        LockTimeout after 3 s of waiting, SerializationLost.
+        Raises InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange, KindNotAllowed,
+        PeriodClosed, InvalidInput; LockTimeout after 3 s of waiting, SerializationLost.
         """
         return self._run(
             self._operations.post(
@@ -139,7 +141,7 @@ class HeldLedger(HeldHolds):
         new_key: str,
         *,
         amount: int | None = None,
-        kind: str = "reversal",
+        kind: str | None = None,
         cause: str | None = None,
         source: str | None = None,
         actor: str | None = None,
@@ -149,9 +151,10 @@ class HeldLedger(HeldHolds):
         """
         Undo the transfer named `key` by a new one named `new_key`: all that is left of it, or `amount` minor units.
 
-        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out.
+        It is written whatever balance it leaves, below a floor as well. `cause` is the original's if left out, and
+        `kind` the one that undoes the original's: "reversal", unless its kind was registered with another.
         Locks both base rows. Raises UnknownTransfer, AlreadyReversed (with what is `left`), TransferConflict,
-        AccountClosed.
+        AccountClosed, KindNotAllowed.
         """
         return self._run(
             self._operations.reverse(
@@ -200,7 +203,7 @@ class HeldLedger(HeldHolds):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, HoldTicks):
+class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

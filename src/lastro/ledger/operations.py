@@ -9,7 +9,9 @@ from typing import Any
 
 from lastro.errors import InvalidInput, Refusal
 from lastro.ledger.asking import Ask, limit_within, positive, whole_number
+from lastro.ledger.closed_periods_operations import AsksClosedPeriods
 from lastro.ledger.holds_operations import HoldOperations
+from lastro.ledger.kinds_operations import AsksKinds
 from lastro.model.account import (
     WORLD,
     Account,
@@ -44,11 +46,12 @@ from lastro.plans import keeping as keeping_plans
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
 from lastro.plans.plan import Effect
+from lastro.plans.rules import REVERSAL
 from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 
-class Operations(HoldOperations):
+class Operations(HoldOperations, AsksKinds, AsksClosedPeriods):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """
@@ -134,11 +137,11 @@ class Operations(HoldOperations):
         **notes: Any,
     ) -> Ask[Posted]:
         """Ask to reverse a transfer."""
-        original_key, terms = transfer_key(key), self.terms()
+        original_key, terms, kind_given = transfer_key(key), self.terms(), kind is not None
         # The original says which accounts and which currency; the checks of a posting want some to look at.
         checked = intent(
             key=new_key,
-            kind=kind,
+            kind=kind if kind_given else REVERSAL,
             debit="debit",
             credit="credit",
             currency="-",
@@ -147,7 +150,7 @@ class Operations(HoldOperations):
             **notes,
         )
         return Ask(
-            lambda: reversing.reverse(original_key, checked, terms, whole_rest=amount is None),
+            lambda: reversing.reverse(original_key, checked, terms, whole_rest=amount is None, kind_given=kind_given),
             Effect.KEYED,
         )
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol, TypeVar
 
-from lastro.errors import LastroError
-from lastro.ledger.asking import Ask
+from lastro.errors import KindNotAllowed, LastroError, PeriodClosed
+from lastro.ledger.asking import Ask, was_news
 from lastro.ledger.operations import Operations
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.plan import Effect, MakePlan
@@ -52,7 +52,12 @@ class Runs:
     def _run(self, ask: Ask[T]) -> T:
         if not self._operations.schema_checked:
             self._check_schema()
-        return self._engine.run(ask.make, ask.effect)
+        try:
+            return self._engine.run(ask.make, ask.effect)
+        except (KindNotAllowed, PeriodClosed) as refusal:
+            if was_news(refusal):
+                self._operations.kinds_known.forget()
+            raise
 
     def _check_schema(self) -> None:
         ledger = self._operations.ledger
@@ -70,6 +75,14 @@ class Walks(Runs):
 
     def __init__(self, engine: Engine, operations: Operations) -> None:
         super().__init__(engine, operations)
+
+    def _run(self, ask: Ask[T]) -> T:
+        try:
+            return super()._run(ask)
+        except (KindNotAllowed, PeriodClosed) as refusal:
+            if not was_news(refusal):
+                raise
+        return super()._run(ask)
 
     def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
         if not (migrating or self._operations.schema_checked):

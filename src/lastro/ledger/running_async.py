@@ -7,8 +7,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol, TypeVar
 
-from lastro.errors import LastroError
-from lastro.ledger.asking import Ask
+from lastro.errors import KindNotAllowed, LastroError, PeriodClosed
+from lastro.ledger.asking import Ask, was_news
 from lastro.ledger.operations import Operations
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.plan import Effect, MakePlan
@@ -52,7 +52,12 @@ class AsyncRuns:
     async def _run(self, ask: Ask[T]) -> T:
         if not self._operations.schema_checked:
             await self._check_schema()
-        return await self._engine.run(ask.make, ask.effect)
+        try:
+            return await self._engine.run(ask.make, ask.effect)
+        except (KindNotAllowed, PeriodClosed) as refusal:
+            if was_news(refusal):
+                self._operations.kinds_known.forget()
+            raise
 
     async def _check_schema(self) -> None:
         ledger = self._operations.ledger
@@ -70,6 +75,14 @@ class AsyncWalks(AsyncRuns):
 
     def __init__(self, engine: AsyncEngine, operations: Operations) -> None:
         super().__init__(engine, operations)
+
+    async def _run(self, ask: Ask[T]) -> T:
+        try:
+            return await super()._run(ask)
+        except (KindNotAllowed, PeriodClosed) as refusal:
+            if not was_news(refusal):
+                raise
+        return await super()._run(ask)
 
     async def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
         if not (migrating or self._operations.schema_checked):

@@ -7,6 +7,8 @@ from __future__ import annotations
 KEY_CHARACTERS_MAX = 400
 ACCOUNT_CHARACTERS_MAX = 340
 KIND_CHARACTERS_MAX = 16
+# Each is named in the trigger's condition, which a posting is compared with.
+KINDS_MAX = 100
 CURRENCY_CHARACTERS_MAX = 32
 CAUSE_CHARACTERS_MAX = 255
 SOURCE_CHARACTERS_MAX = 255
@@ -50,6 +52,12 @@ COUNTER_SLICES = 16
 
 # How often a posting looks again when the account changed under it (its keeping, or its funds) before it gives up.
 LOOKS_MAX = 8
+
+# A period is closed so long after its end at the earliest: what occurred less than that before it was recorded is
+# written without a look at what is closed.
+PERIOD_CLOSES_AFTER_MS = 60_000
+PERIOD_CLOSINGS_MAX = 1_000
+REASON_CHARACTERS_MAX = 255
 
 LOCK_TIMEOUT_MS = 3_000
 KEEPING_WAIT_MS = 30_000

@@ -16,6 +16,7 @@ from lastro.plans.few import post_few
 from lastro.plans.judging import Judgement, judge_batch
 from lastro.plans.plan import Plan, step
 from lastro.plans.posting import post
+from lastro.plans.rules import rules_for
 from lastro.plans.standing import Standing, as_believed
 from lastro.plans.stored import read_facts, read_transfer, whole
 from lastro.plans.transfers import Terms, is_locked, refuse_retired
@@ -75,10 +76,13 @@ def _until_settled(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial:
 
 
 def _attempt(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool, lock_all: bool) -> Plan[list[Outcome]]:
+    rules = yield from rules_for([intent for intent in wanted if not isinstance(intent, Refusal)], terms)
     sides = yield from _find_sides(wanted, terms)
     standings = yield from _lock_and_weigh(wanted, sides, terms, lock_all=lock_all)
     stored = yield from _find_keys(wanted)
-    judgement = judge_batch(wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored)
+    judgement = judge_batch(
+        wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored, rules=rules
+    )
     yield from _check_beliefs(wanted, judgement, sides, standings)
     if not partial:
         _raise_first(judgement)

@@ -13,6 +13,8 @@ from lastro.errors import (
     HoldExceeded,
     InsufficientFunds,
     InvalidInput,
+    KindNotAllowed,
+    PeriodClosed,
     TransferConflict,
     UnknownAccount,
 )
@@ -25,6 +27,7 @@ from lastro.plans.ending import Notes, OpenHold, note, open_holds
 from lastro.plans.holds import Known, closed, identify, standing_of
 from lastro.plans.locked import judge, lock_sides, write_locked
 from lastro.plans.plan import Plan, Row, step
+from lastro.plans.rules import refuse_by_rules
 from lastro.plans.standing import Standing
 from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms, created, find_transfer, needs_lock, params_of, replay
@@ -58,8 +61,9 @@ def capture(hold_key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, fi
     found = yield from identify(hold_key)
     asked = asked_of(found, wanted, whole_rest=whole_rest, final=final)
     try:
+        yield from refuse_by_rules(asked.wanted, terms)
         return (yield from _capture(asked, terms))
-    except (AccountClosed, UnknownAccount, CurrencyMismatch):
+    except (AccountClosed, UnknownAccount, CurrencyMismatch, KindNotAllowed, PeriodClosed):
         # A retry of what was captured before a closing is a replay.
         replayed = yield from _replayed(asked)
         if replayed is None:

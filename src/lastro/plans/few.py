@@ -14,6 +14,7 @@ from lastro.model.transfer import Intent, Posted
 from lastro.plans.accounts import AccountKey, account_keys, find_facts
 from lastro.plans.judging import Accepted, Judgement, judge_batch
 from lastro.plans.plan import TOGETHER, Plan, step
+from lastro.plans.rules import Rules, rules_for
 from lastro.plans.standing import Standing, as_believed
 from lastro.plans.transfers import Terms, needs_lock
 from lastro.plans.writing import balance_changes, unlocked_params, written
@@ -27,9 +28,10 @@ def post_few(wanted: Sequence[Intent], terms: Terms) -> Plan[list[Posted | Refus
     facts = yield from _plain_sides(wanted, terms)
     if facts is None:
         return None
+    rules = yield from rules_for(wanted, terms)
     yield TOGETHER
     yield step("session.savepoint")
-    posted = yield from _attempt(wanted, facts, terms)
+    posted = yield from _attempt(wanted, facts, rules, terms)
     if posted is None:
         # Also lets go of what was locked, so that the careful way takes its locks in its own order.
         yield step("session.rollback_to_savepoint")
@@ -53,12 +55,12 @@ def _plain_sides(wanted: Sequence[Intent], terms: Terms) -> Plan[dict[AccountKey
 
 
 def _attempt(
-    wanted: Sequence[Intent], facts: dict[AccountKey, Facts], terms: Terms
+    wanted: Sequence[Intent], facts: dict[AccountKey, Facts], rules: Rules, terms: Terms
 ) -> Plan[list[Posted | Refusal] | None]:
     standings = yield from _lock(facts, terms)
     if standings is None:
         return None
-    judgement = judge_batch(wanted, facts=facts, unusable={}, standings=standings, stored={})
+    judgement = judge_batch(wanted, facts=facts, unusable={}, standings=standings, stored={}, rules=rules)
     if any(isinstance(verdict, Refusal) for verdict in judgement.verdicts):
         # Perhaps a retry of what was applied: the keys, which nobody has looked at yet, come before the funds.
         return None

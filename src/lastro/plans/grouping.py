@@ -14,6 +14,7 @@ from lastro.plans.ending import note, open_holds
 from lastro.plans.holds import Known, closed, conflict, known, standing_of
 from lastro.plans.plan import Plan, step
 from lastro.plans.releasing import ReleaseIntent
+from lastro.plans.rules import refuse_by_rules
 from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms, find_transfer, is_locked
 from lastro.plans.waiting import patiently, undone_when_refused
@@ -52,6 +53,7 @@ def _capture_group(group: str, wanted: Intent, terms: Terms) -> Plan[list[Captur
         if member.id in still_open:
             key = _key_of(wanted.key, len(captured) + 1)
             asked = asked_of(member, wanted._replace(key=key), whole_rest=True, final=True)
+            yield from refuse_by_rules(asked.wanted, terms)
             captured.append((yield from capture_locked(asked, terms)))
     return captured
 

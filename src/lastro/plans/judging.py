@@ -12,6 +12,7 @@ from lastro.errors import Refusal, TransferConflict
 from lastro.model.account import Facts
 from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import AccountKey, account_keys, world_last
+from lastro.plans.rules import Rules
 from lastro.plans.standing import Standing
 from lastro.plans.transfers import refuse_overfull, refuse_uncovered, replay
 
@@ -77,9 +78,10 @@ def judge_batch(
     unusable: Mapping[AccountKey, Refusal],
     standings: Mapping[int, Standing],
     stored: Mapping[str, Transfer | Refusal],
+    rules: Rules,
 ) -> Judgement:
     """
-    Judge each transfer of the batch as if those before it were posted already. Keys come before accounts and funds.
+    Judge each transfer of the batch as if those before it were posted already. Keys come before rules, accounts and funds.
     """
     judgement = Judgement()
     taken: dict[str, int] = {}
@@ -87,7 +89,15 @@ def judge_batch(
         verdict: Verdict
         try:
             verdict = _judge(
-                intent, wanted, taken, judgement, facts=facts, unusable=unusable, standings=standings, stored=stored
+                intent,
+                wanted,
+                taken,
+                judgement,
+                facts=facts,
+                unusable=unusable,
+                standings=standings,
+                stored=stored,
+                rules=rules,
             )
         except Refusal as refusal:
             verdict = refusal
@@ -107,6 +117,7 @@ def _judge(
     unusable: Mapping[AccountKey, Refusal],
     standings: Mapping[int, Standing],
     stored: Mapping[str, Transfer | Refusal],
+    rules: Rules,
 ) -> Verdict:
     if isinstance(intent, Refusal):
         return intent
@@ -116,6 +127,7 @@ def _judge(
     first = taken.get(intent.key)
     if first is not None:
         return _same_as(first, wanted[first], intent)
+    rules.refuse(intent)
     debit_key, credit_key = account_keys(intent)
     for key in world_last(debit_key, credit_key):
         if key in unusable:

@@ -19,12 +19,11 @@ from lastro.model.account import Account, Facts, Keeping
 from lastro.model.limits import CONSOLIDATION_ROWS_MAX, KEEPING_WAIT_MS, LOCK_TIMEOUT_MS, LOOKS_MAX
 from lastro.plans.accounts import close_account, get_account, refuse_closed, refuse_unknown
 from lastro.plans.consolidating import fold
-from lastro.plans.course import Act, Course, Pause
-from lastro.plans.plan import TOGETHER, Effect, Plan, step
+from lastro.plans.course import Act, Course
+from lastro.plans.patience import outlast
+from lastro.plans.plan import TOGETHER, Effect, Plan, Row, Rows, step
 from lastro.plans.stored import read_facts, whole
 from lastro.plans.waiting import patiently
-
-LOOK_EVERY_MS = 10
 
 
 class Turned(NamedTuple):
@@ -107,34 +106,26 @@ def _settle(facts: Facts) -> Course[None]:
     """
     Wait until no transaction is left that may post to the account by what it knew before, and fold its tail in.
     """
-    rows = yield Act(_under_way, Effect.READ)
-    before = {row["transaction"] for row in rows}
-    waited_ms = 0
-    while before:
-        if waited_ms >= KEEPING_WAIT_MS:
-            oldest = max(rows, key=lambda row: row["age_s"])
-            raise LockTimeout(
-                f"account {facts.name!r} in {facts.currency} waits for a transaction that was open before: "
-                f"pid {oldest['pid']} ({oldest['application']}), {oldest['age_s']} s old; end it and call again. "
-                "Until then postings to the account go on, one at a time",
-                account=facts.name,
-                currency=facts.currency,
-                pid=oldest["pid"],
-            )
-        yield Pause(LOOK_EVERY_MS)
-        # A store that can't be asked at once says how long it takes to look.
-        waited_ms += LOOK_EVERY_MS + rows[0].get("look_ms", 0)
-        rows = [row for row in (yield Act(_under_way, Effect.READ)) if row["transaction"] in before]
-        before = {row["transaction"] for row in rows}
+
+    def fault(oldest: Row) -> LockTimeout:
+        return LockTimeout(
+            f"account {facts.name!r} in {facts.currency} waits for a transaction that was open before: "
+            f"pid {oldest['pid']} ({oldest['application']}), {oldest['age_s']} s old; end it and call again. "
+            "Until then postings to the account go on, one at a time",
+            account=facts.name,
+            currency=facts.currency,
+            pid=oldest["pid"],
+        )
+
+    yield from outlast(_under_way, fault, wait_ms=KEEPING_WAIT_MS)
     if facts.keeping == "hot":
         batch = Act(partial(fold, facts.id, rows_max=CONSOLIDATION_ROWS_MAX, now=None))
         while (yield batch) == CONSOLIDATION_ROWS_MAX:
             pass
 
 
-def _under_way() -> Plan[list[dict[str, object]]]:
-    rows = yield step("keeping.under_way")
-    return [dict(row) for row in rows]
+def _under_way() -> Plan[Rows]:
+    return (yield step("keeping.under_way"))
 
 
 def _finish(turned: Turned, keeping: Keeping, *, now: datetime | None) -> Plan[bool]:

@@ -27,14 +27,15 @@ from lastro.plans.transfers import (
 from lastro.plans.waiting import patiently
 
 
-def post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
+def post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool = True) -> Plan[Posted]:
     """
     Post *wanted* once with every account locked that has to be judged first; works for every keeping.
+    What isn't *floor_guarded* is written below the debit account's floor as well.
     """
-    return (yield from patiently(_post_locked(wanted, terms), terms.lock_timeout_ms))
+    return (yield from patiently(_post_locked(wanted, terms, floor_guarded=floor_guarded), terms.lock_timeout_ms))
 
 
-def _post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
+def _post_locked(wanted: Intent, terms: Terms, *, floor_guarded: bool) -> Plan[Posted]:
     lock_both = False
     for _ in range(LOOKS_MAX):
         sides = yield from sides_of(terms.directory, wanted)
@@ -46,7 +47,7 @@ def _post_locked(wanted: Intent, terms: Terms) -> Plan[Posted]:
         if locked is not None:
             debit, credit = locked
             try:
-                judge(wanted, debit, credit, floor_guarded=True)
+                judge(wanted, debit, credit, floor_guarded=floor_guarded)
             except (InsufficientFunds, AmountOutOfRange):
                 yield from _refuse_closed_since(wanted, locked, terms)
                 raise
@@ -133,7 +134,7 @@ def _was_weighed_wrongly(sides: tuple[Facts, Facts], judged: list[Standing | Fac
 
 def judge(wanted: Intent, debit: Standing | Facts, credit: Standing | Facts, *, floor_guarded: bool) -> None:
     """
-    Raise when the locked sides don't allow the transfer. A reversal is written whatever floor it passes.
+    Raise when the locked sides don't allow the transfer. A reversal or an overdraft passes the floor.
     """
     if isinstance(debit, Standing) and debit.weighed:
         facts = debit.facts if floor_guarded else debit.facts._replace(floor=None)

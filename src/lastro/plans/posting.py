@@ -4,26 +4,31 @@ Posting one transfer: the leanest statement for the two accounts first, the lock
 
 from __future__ import annotations
 
-from lastro.errors import AccountClosed, CurrencyMismatch, UnknownAccount
+from lastro.errors import AccountClosed, CurrencyMismatch, KindNotAllowed, PeriodClosed, UnknownAccount
 from lastro.model.account import WORLD, Facts
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, UNLOCKED_BASE_MAX
 from lastro.model.transfer import Intent, Posted
 from lastro.plans.accounts import sides_of
 from lastro.plans.locked import post_locked
 from lastro.plans.plan import Plan, Step, step
+from lastro.plans.rules import refuse_by_rules
 from lastro.plans.transfers import Terms, created, find_transfer, needs_lock, params_of, replay
 
 
-def post(wanted: Intent, terms: Terms) -> Plan[Posted]:
+def post(wanted: Intent, terms: Terms, *, floor_guarded: bool = True) -> Plan[Posted]:
     """
     Post *wanted* once; the first transfer again, marked replayed, where its key is there with the same content.
 
-    Raises TransferConflict, InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange.
+    Raises TransferConflict, InsufficientFunds, UnknownAccount, AccountClosed, CurrencyMismatch, AmountOutOfRange,
+    KindNotAllowed, PeriodClosed.
     """
     try:
+        yield from refuse_by_rules(wanted, terms)
+        if not floor_guarded:
+            return (yield from post_locked(wanted, terms, floor_guarded=False))
         return (yield from _post(wanted, terms))
-    except (AccountClosed, UnknownAccount, CurrencyMismatch):
-        # Once-only is judged before the accounts as well: a retry of what was posted before a closing is a replay.
+    except (AccountClosed, UnknownAccount, CurrencyMismatch, KindNotAllowed, PeriodClosed):
+        # Once-only is judged before all of these: a retry of what was posted before a closing is a replay.
         stored = yield from find_transfer(wanted.key)
         if stored is None:
             raise

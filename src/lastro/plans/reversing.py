@@ -13,6 +13,7 @@ from lastro.model.transfer import Intent, Posted, Transfer
 from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.locked import judge, lock_sides, write_locked
 from lastro.plans.plan import Plan, step
+from lastro.plans.rules import kind_to_undo, refuse_by_rules, refuse_undoing
 from lastro.plans.standing import Standing
 from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms, created, find_transfer, replay
@@ -31,22 +32,23 @@ class Reversed(NamedTuple):
     credit: Standing | Facts | None = None
 
 
-def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted]:
+def reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, kind_given: bool = True) -> Plan[Posted]:
     """
     Post the reversal *wanted* of the transfer named *key*, once. It is written whatever balance it leaves.
 
     *wanted* is filled in here: its accounts are the original's the other way round, its amount what is left of the
-    original where *whole_rest* says so. Raises UnknownTransfer, AlreadyReversed and what a posting raises.
+    original where *whole_rest* says so, and its kind the one that undoes the original's where none is *kind_given*.
+    Raises UnknownTransfer, AlreadyReversed and what a posting raises.
     """
     return (
         yield from patiently(
-            undone_when_refused(_reverse(key, wanted, terms, whole_rest=whole_rest)),
+            undone_when_refused(_reverse(key, wanted, terms, whole_rest=whole_rest, kind_given=kind_given)),
             terms.lock_timeout_ms,
         )
     )
 
 
-def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Plan[Posted]:
+def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, kind_given: bool) -> Plan[Posted]:
     # History doesn't change: what any snapshot shows of the original will do. To ask for it as of now may lock its key
     # (and the gap beside it), and accounts come before keys in the order of locks.
     original = yield from find_transfer(key, settled=True)
@@ -54,6 +56,8 @@ def _reverse(key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -> Pla
         original = yield from find_transfer(key)
     if original is None:
         raise UnknownTransfer(f"there is no transfer with the key {key!r} to reverse", key=key)
+    if not kind_given:
+        wanted = wanted._replace(kind=(yield from _kind_of(original, wanted.key, terms)))
     return (yield from reverse_within(original, wanted, terms, whole_rest=whole_rest)).posted
 
 
@@ -95,6 +99,8 @@ def _attempt(
     stored = yield from find_transfer(wanted.key)
     if stored is not None:
         return Reversed(replay(stored, wanted._replace(amount=stored.amount) if whole_rest else wanted))
+    yield from refuse_undoing(original, wanted, terms)
+    yield from refuse_by_rules(wanted, terms)
     rows = yield step("reversing.already", original_id=original.id)
     already = whole(rows[0], "already")
     wanted = _within(original, wanted, already, whole_rest=whole_rest)
@@ -109,6 +115,14 @@ def _attempt(
             return Reversed(replay(stored, wanted))
     terms.directory.forget(sides)
     return None
+
+
+def _kind_of(original: Transfer, key: str, terms: Terms) -> Plan[str]:
+    # A retry takes the kind that was taken at first, whatever was registered since.
+    stored = yield from find_transfer(key)
+    if stored is not None and stored.reverses == original.key:
+        return stored.kind
+    return (yield from kind_to_undo(original, terms))
 
 
 def _turned_round(original: Transfer, wanted: Intent) -> Intent:

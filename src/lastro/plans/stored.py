@@ -10,7 +10,9 @@ from typing import Any, cast
 
 from lastro.errors import UnreadableRow
 from lastro.model.account import KEEPINGS, Account, Balance, Facts, Keeping, State
+from lastro.model.closing import PeriodClosing
 from lastro.model.hold import HOLD_EVENT_KINDS, HOLD_STATES, Hold, HoldEvent, HoldEventKind, HoldState
+from lastro.model.kind import Kind
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Entry, Side, Transfer
 from lastro.plans.plan import Row
@@ -104,6 +106,34 @@ def read_balance(row: Row) -> Balance:
     """
     posted, held = whole(row, "posted"), whole(row, "held")
     return Balance(_text(row, "account"), _text(row, "currency"), posted, held, posted - held)
+
+
+def read_kind(row: Row) -> Kind:
+    """
+    Return a registered kind.
+    """
+    return Kind(
+        name=_text(row, "name"),
+        debit=_text(row, "debit"),
+        credit=_text(row, "credit"),
+        either_way=_flag(row, "either_way"),
+        undone_by=_optional_text(row, "undone_by"),
+    )
+
+
+def read_closing(row: Row) -> PeriodClosing:
+    """
+    Return a closing, or a reopening, of the books.
+    """
+    return PeriodClosing(
+        id=_integer(row, "id"),
+        closed_until=_moment(row, "until_at"),
+        reopens=_flag(row, "reopens"),
+        key=_optional_text(row, "key"),
+        reason=_optional_text(row, "reason"),
+        actor=_optional_text(row, "actor"),
+        recorded_at=_moment(row, "recorded_at"),
+    )
 
 
 def read_identity(row: Row) -> Hold:

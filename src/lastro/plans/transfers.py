@@ -10,6 +10,7 @@ from typing import NamedTuple
 from lastro.errors import AmountOutOfRange, InsufficientFunds, TransferConflict
 from lastro.model.account import Facts
 from lastro.model.directory import Directory
+from lastro.model.kind import Registry
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOCK_TIMEOUT_MS, UNLOCKED_AMOUNT_MAX
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Intent, Posted, Side, Transfer, differing
@@ -19,10 +20,12 @@ from lastro.plans.stored import read_transfer
 
 class Terms(NamedTuple):
     """
-    What holds for every operation of one ledger: the directory, the wait for a lock, and the clock if it was set.
+    What holds for every operation of one ledger: the directory, the known kinds, the wait for a lock, and the clock if
+    it was set.
     """
 
     directory: Directory
+    kinds: Registry
     lock_timeout_ms: int = LOCK_TIMEOUT_MS
     now: datetime | None = None
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from lastro.errors import CapExceeded
+from lastro.model.periods import Stretch
 from lastro.plans.plan import Plan, step
 from lastro.plans.stored import whole
-from lastro.points.periods import Stretch, period_around
+from lastro.points.periods import period_around
 from lastro.points.rules import Rule
 
 

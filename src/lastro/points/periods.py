@@ -4,36 +4,18 @@ Periods of a time zone's calendar, as half-open stretches of instants: where a d
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from lastro.errors import InvalidInput
 from lastro.model.moment import EARLIEST, LATEST, utc
-from lastro.model.text import text
+from lastro.model.periods import Stretch, instant_of, zone_of
 
 Period: TypeAlias = Literal["day", "week", "month", "ever"]
 PERIODS: Final[tuple[Period, ...]] = get_args(Period)
 
-ZONE_CHARACTERS_MAX: Final = 64
-ZONES_CACHED_MAX: Final = 256
 DAYS_CACHED_MAX: Final = 4_096
-
-_DAY = timedelta(days=1)
-_SECOND = timedelta(seconds=1)
-
-
-class Stretch(NamedTuple):
-    """
-    Every instant from `start` on and before `end`, both in UTC.
-    """
-
-    start: datetime
-    end: datetime
-
-    def __contains__(self, moment: object) -> bool:
-        return isinstance(moment, datetime) and self.start <= moment < self.end
 
 
 # What has no end: all that a ledger can record.
@@ -72,19 +54,6 @@ def end_of_day_after(moment: datetime, days: int, time_zone: str) -> datetime:
     return _start_of_day(_day_of(moment, time_zone).plus(days + 1), time_zone)
 
 
-def time_zone_name(name: object) -> str:
-    """
-    Return *name* if it is a time zone that this machine knows: "UTC", "Europe/Paris", an IANA name. InvalidInput else.
-    """
-    checked = text(name, argument="time_zone", characters_max=ZONE_CHARACTERS_MAX)
-    if checked == "localtime":
-        raise InvalidInput(
-            "time_zone 'localtime' is another zone on another machine; name the zone", argument="time_zone"
-        )
-    _zone(checked)
-    return checked
-
-
 class _Day(NamedTuple):
     """A day of the calendar as its ordinal, so that days beyond the calendar's ends can still be counted."""
 
@@ -114,7 +83,7 @@ def _bounds(day: _Day, period: Period) -> tuple[_Day, _Day]:
 
 
 def _day_of(moment: datetime, time_zone: str) -> _Day:
-    day = _Day(moment.astimezone(_zone(time_zone)).date().toordinal())
+    day = _Day(moment.astimezone(zone_of(time_zone)).date().toordinal())
     # Where the clocks are put back over midnight, some instants after a day's beginning show the date before it. They
     # belong to the day that has begun, or a period would not be one stretch.
     while moment >= _start_of_day(day.plus(1), time_zone) and day.plus(1).on_calendar is not None:
@@ -130,43 +99,4 @@ def _start_of_day(day: _Day, time_zone: str) -> datetime:
     on_calendar = day.on_calendar
     if on_calendar is None or not EARLIEST.date() < on_calendar < LATEST.date():
         return EVER.start if day.ordinal <= EARLIEST.toordinal() else EVER.end
-    midnight = datetime.combine(on_calendar, time(), _zone(time_zone))
-    # Of a midnight that comes twice, fold=0 is the first.
-    shown = midnight.astimezone(UTC)
-    if shown.astimezone(midnight.tzinfo).replace(tzinfo=None) == midnight.replace(tzinfo=None):
-        return shown
-    return _end_of_gap(midnight, shown)
-
-
-def _end_of_gap(midnight: datetime, with_old_offset: datetime) -> datetime:
-    # The clocks jumped over this midnight. The jump lies between the two instants that its two offsets give; clocks
-    # change on whole seconds.
-    early, late = midnight.replace(fold=1).astimezone(UTC), with_old_offset
-    wall = midnight.replace(tzinfo=None)
-    while late - early > _SECOND:
-        between = early + (late - early) // 2
-        between = between.replace(microsecond=0)
-        if between.astimezone(midnight.tzinfo).replace(tzinfo=None) < wall:
-            early = between
-        else:
-            late = between
-    return late
-
-
-@lru_cache(ZONES_CACHED_MAX)
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        pass
-    if not available_timezones():
-        raise InvalidInput(
-            f"time_zone {name!r} can't be looked up: this machine has no time zone database; "
-            "install the system's (tzdata), or `pip install 'lastro[points]'`",
-            argument="time_zone",
-        )
-    raise InvalidInput(
-        f"time_zone {name!r} isn't known on this machine; it takes an IANA name such as 'UTC' or 'Europe/Paris', "
-        "and `pip install --upgrade tzdata` brings the newest ones",
-        argument="time_zone",
-    )
+    return instant_of(datetime.combine(on_calendar, time()), time_zone)

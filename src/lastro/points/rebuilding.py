@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from lastro.errors import RuleConflict
 from lastro.model.limits import LOOKS_MAX
+from lastro.model.periods import Stretch
 from lastro.plans.accounts import AccountKey, find_facts, kept_changing
 from lastro.plans.course import Act, Course
 from lastro.plans.plan import TOGETHER, Effect, Plan, Row, step
@@ -28,7 +29,7 @@ from lastro.points.differing import Difference, Done, differences
 from lastro.points.holding import ISSUED, hold, open_counterpart
 from lastro.points.members import accounts_ready
 from lastro.points.moving import Source, give_points, take_points
-from lastro.points.periods import Stretch, period_around
+from lastro.points.periods import period_around
 from lastro.points.rules import Rule
 
 KIND: Final = "rebuild"

@@ -11,8 +11,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from lastro.errors import AmountOutOfRange, InvalidInput
 from lastro.model.account import currency_code
 from lastro.model.limits import UNLOCKED_AMOUNT_MAX
+from lastro.model.periods import time_zone_name
 from lastro.model.text import shown, text
-from lastro.points.periods import PERIODS, Period, time_zone_name
+from lastro.points.periods import PERIODS, Period
 
 BeyondCap: TypeAlias = Literal["fit", "refuse"]
 BEYOND_CAP: Final[tuple[BeyondCap, ...]] = get_args(BeyondCap)

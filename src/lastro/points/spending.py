@@ -22,6 +22,7 @@ from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.locked import judge, lock_sides, write_locked
 from lastro.plans.plan import Plan, step
 from lastro.plans.reversing import reverse_within
+from lastro.plans.rules import refuse_by_rules
 from lastro.plans.standing import Standing
 from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms, created, find_transfer, is_locked, replay
@@ -104,6 +105,7 @@ def _move(wanted: Intent, terms: Terms, policy: Policy) -> Plan[Posted]:
         stored = yield from find_transfer(wanted.key)
         if stored is not None:
             return replay(stored, wanted)
+        yield from refuse_by_rules(wanted, terms)
         if locked is not None:
             debit, credit = locked
             assert isinstance(debit, Standing), "the member's base row is locked"

@@ -7,10 +7,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TypeVar
 
-from lastro.errors import LockTimeout, SchemaOutdated
+from lastro.errors import SchemaOutdated
 from lastro.model.limits import PARTITION_TRANSFERS, PARTITIONS_AHEAD
-from lastro.plans.course import Act, Course, Pause
+from lastro.plans.course import Course
 from lastro.plans.partitioning import keep_ahead
+from lastro.plans.patience import giving_way
 from lastro.plans.plan import TOGETHER, MakePlan, Plan, Step, step
 from lastro.plans.versions import applied_migrations
 from lastro.schema.migrations import Migration, foundation, migrations
@@ -45,16 +46,7 @@ def migrate(dialect: str, ledger: str) -> Course[list[str]]:
 
 def _persistently(make: MakePlan[T]) -> Course[T]:
     # A migration gives way: a short wait for its locks, so that traffic never queues behind it for long, many times.
-    for tries_left in reversed(range(MIGRATION_TRIES_MAX)):
-        try:
-            result: T = yield Act(make)
-        except LockTimeout:
-            if not tries_left:
-                raise
-            yield Pause(PAUSE_BETWEEN_TRIES_MS)
-        else:
-            return result
-    raise AssertionError("the last try returns or raises")
+    return giving_way(make, tries_max=MIGRATION_TRIES_MAX, pause_ms=PAUSE_BETWEEN_TRIES_MS)
 
 
 def apply(migration: Migration, *, dialect: str, ledger: str) -> Plan[bool]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
@@ -34,6 +36,10 @@ def test_what_cannot_be_said_is_refused_before_anything_is_written(ledger: Ledge
         lambda: ledger.keep("summed", "BRL", "direct"),
         lambda: ledger.close_account("summed", "BRL"),
         ledger.partitions,
+        lambda: ledger.register_kinds(lastro.PREPAID),
+        lambda: ledger.close_period(until=datetime(2025, 11, 1, tzinfo=UTC)),
+        lambda: ledger.reopen_period(key="r", since=datetime(2025, 11, 1, tzinfo=UTC), reason="r", actor="a"),
+        ledger.period_closings,
     ):
         with pytest.raises(lastro.InvalidInput, match="this database can't do that"):
             call()
@@ -43,6 +49,10 @@ def test_what_cannot_be_said_is_refused_before_anything_is_written(ledger: Ledge
     assert not ledger.post(**transfer("k", "direct", "summed", 5)).replayed
     assert (posted(ledger, "direct"), posted(ledger, "summed")) == (0, 10)
     assert ledger.consolidate().rows == 0
+    assert ledger.kinds() == []
+    dated = {"occurred_at": datetime(2025, 1, 1, tzinfo=UTC)}
+    assert ledger.post(**transfer("dated", "summed", "direct", 5), **dated).transfer.kind == "test"
+    assert ledger.reverse("dated", "undo").transfer.kind == "reversal"
 
 
 def test_a_migration_that_broke_off_goes_on(ledger: Ledger, application: Engine) -> None:

@@ -171,6 +171,7 @@ class Migrating(Committing):
             ("lastro", "0001_core"),
             ("lastro", "0002_points"),
             ("lastro", "0003_holds"),
+            ("lastro", "0004_kinds"),
             ("books", "0001_initial"),
         ]
         for label, name in reversed(recorded):

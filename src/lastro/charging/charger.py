@@ -1,0 +1,189 @@
+"""
+The charger: debits each job that is due once a period, in the transaction that holds the job's row.
+
+The key names the job and the period, so that a charger killed anywhere, or run twice, charges once; a second charge
+undoes only itself, and the transaction goes on with the lock that it holds on the job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+from lastro.charging.job import AsyncJobs, Job, Jobs, checked_job
+from lastro.charging.terms import ChargingTerms, charge_of, charged, checked_terms, ended, refused
+from lastro.errors import Fault, InsufficientFunds, Refusal
+from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
+from lastro.model.transfer import Posted
+from lastro.telemetry import measure
+from lastro.workers.loop import Facts
+
+INTERVAL_MS: Final = 1_000
+JITTER: Final = 0.1
+# Charges of one tick, each a transaction of its own; jobs that a fault kept from being charged in it.
+CHARGES_A_TICK_MAX: Final = 1_000
+FAILED_A_TICK_MAX: Final = 100
+
+DEFAULT_TERMS: Final = ChargingTerms()
+
+_log = logging.getLogger("lastro.charging")
+
+
+class Charger:
+    """
+    One tick charges the jobs that are due, each period in a transaction of the application's, and several chargers may
+    share the work. A worker for `Loop` and `Crew`, or call `run_once` yourself.
+
+    A fault (a lock that wasn't granted) leaves its job for the next tick. Measures `lastro_charges` by outcome: charged,
+    replayed, conflict (charged before at another price), short, stopped, ended, failed.
+    """
+
+    name = "charger"
+    interval_ms = INTERVAL_MS
+    jitter = JITTER
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        jobs: Jobs,
+        *,
+        terms: ChargingTerms = DEFAULT_TERMS,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._ledger, self._jobs, self._stopping = ledger, jobs, stopping
+        self._terms = checked_terms(terms)
+
+    def run_once(self) -> Facts:
+        """Charge what is due, up to 1,000 charges."""
+        counts: Counter[str] = Counter()
+        failed: set[str] = set()
+        for _ in range(CHARGES_A_TICK_MAX):
+            if self._stopping() or len(failed) >= FAILED_A_TICK_MAX:
+                break
+            outcome = self._next(failed)
+            if outcome is None:
+                break
+            counts[outcome] += 1
+            measure("lastro_charges", 1, outcome=outcome)
+        return Facts(dict(counts), more=sum(counts.values()) == CHARGES_A_TICK_MAX)
+
+    def close(self) -> None:
+        """Let go of the ledger's connections."""
+        self._ledger.close()
+
+    def _next(self, failed: set[str]) -> str | None:
+        claimed: Job | None = None
+        try:
+            with self._jobs.transaction() as connection:
+                claimed = self._jobs.claim(connection, frozenset(failed))
+                if claimed is None:
+                    return None
+                job, outcome = self._charge(self._ledger.within(connection), checked_job(claimed))
+                self._jobs.store(connection, job)
+                return outcome
+        except Fault as fault:
+            if claimed is None:
+                raise
+            failed.add(claimed.id)
+            _log.warning("job %s was not charged this time (%s): %s", claimed.id, fault.code, fault)
+            return "failed"
+
+    def _charge(self, held: HeldLedger, job: Job) -> tuple[Job, str]:
+        charge = charge_of(job, self._terms)
+        if charge is None:
+            return ended(job), "ended"
+        try:
+            posted = self._debit(held, job, charge.wanted)
+        except Refusal as refusal:
+            _log.info("job %s was not charged (%s): %s", job.id, refusal.code, refusal)
+            return refused(job, charge.period, refusal, self._terms)
+        return charged(job, charge.period), "replayed" if posted.replayed else "charged"
+
+    def _debit(self, held: HeldLedger, job: Job, wanted: dict[str, Any]) -> Posted:
+        try:
+            return held.debit(job.account, job.currency, **wanted)
+        except InsufficientFunds:
+            if self._terms.on_short != "overdraw":
+                raise
+            return held.debit(job.account, job.currency, **wanted, overdraw=True)
+
+
+class AsyncCharger:
+    """
+    One tick charges the jobs that are due, each period in a transaction of the application's, and several chargers may
+    share the work. Await `run_once` as often as jobs may fall due.
+
+    A fault (a lock that wasn't granted) leaves its job for the next tick. Measures `lastro_charges` by outcome: charged,
+    replayed, conflict (charged before at another price), short, stopped, ended, failed.
+    """
+
+    name = "charger"
+    interval_ms = INTERVAL_MS
+    jitter = JITTER
+
+    def __init__(
+        self,
+        ledger: AsyncLedger,
+        jobs: AsyncJobs,
+        *,
+        terms: ChargingTerms = DEFAULT_TERMS,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._ledger, self._jobs, self._stopping = ledger, jobs, stopping
+        self._terms = checked_terms(terms)
+
+    async def run_once(self) -> Facts:
+        """Charge what is due, up to 1,000 charges."""
+        counts: Counter[str] = Counter()
+        failed: set[str] = set()
+        for _ in range(CHARGES_A_TICK_MAX):
+            if self._stopping() or len(failed) >= FAILED_A_TICK_MAX:
+                break
+            outcome = await self._next(failed)
+            if outcome is None:
+                break
+            counts[outcome] += 1
+            measure("lastro_charges", 1, outcome=outcome)
+        return Facts(dict(counts), more=sum(counts.values()) == CHARGES_A_TICK_MAX)
+
+    async def close(self) -> None:
+        """Let go of the ledger's connections."""
+        await self._ledger.close()
+
+    async def _next(self, failed: set[str]) -> str | None:
+        claimed: Job | None = None
+        try:
+            async with self._jobs.transaction() as connection:
+                claimed = await self._jobs.claim(connection, frozenset(failed))
+                if claimed is None:
+                    return None
+                job, outcome = await self._charge(self._ledger.within(connection), checked_job(claimed))
+                await self._jobs.store(connection, job)
+                return outcome
+        except Fault as fault:
+            if claimed is None:
+                raise
+            failed.add(claimed.id)
+            _log.warning("job %s was not charged this time (%s): %s", claimed.id, fault.code, fault)
+            return "failed"
+
+    async def _charge(self, held: AsyncHeldLedger, job: Job) -> tuple[Job, str]:
+        charge = charge_of(job, self._terms)
+        if charge is None:
+            return ended(job), "ended"
+        try:
+            posted = await self._debit(held, job, charge.wanted)
+        except Refusal as refusal:
+            _log.info("job %s was not charged (%s): %s", job.id, refusal.code, refusal)
+            return refused(job, charge.period, refusal, self._terms)
+        return charged(job, charge.period), "replayed" if posted.replayed else "charged"
+
+    async def _debit(self, held: AsyncHeldLedger, job: Job, wanted: dict[str, Any]) -> Posted:
+        try:
+            return await held.debit(job.account, job.currency, **wanted)
+        except InsufficientFunds:
+            if self._terms.on_short != "overdraw":
+                raise
+            return await held.debit(job.account, job.currency, **wanted, overdraw=True)
