@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from lastro.errors import LockTimeout
 from lastro.model.limits import CLOSING_ACCOUNTS_MAX, CLOSING_BLOCK_ENTRIES, CLOSING_LOCK_TIMEOUT_MS, CLOSING_WAIT_MS
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.patience import LOOK_EVERY_MS
@@ -59,31 +60,46 @@ class _Page(NamedTuple):
 
 
 def close_days(
-    *, every_s: int = DAY_S, now: datetime | None, wait_ms: int = CLOSING_WAIT_MS, after_batch: AfterBatch | None = None
+    *, every_s: int = DAY_S, now: datetime | None, after_batch: AfterBatch | None = None
 ) -> Course[DaysClosed]:
     """
     Make the marks that are due, and go on with one that was begun: a mark each *every_s* seconds of UTC since 1970, and
-    more of them where more was posted than one may take. Waits *wait_ms* for transactions that were open before.
+    more of them where more was posted than one may take. Waits briefly for transactions that were open before; those that
+    are left then are waited for by the next round. Ends at once where another closer is at work.
     """
     done = DaysClosed(0, 0, full=False)
-    while True:
-        mark: _Open | None = yield _act(partial(_begin, every_s=every_s, now=now))
+    while not done.full:
+        try:
+            mark: _Open | None = yield _act(partial(_begin, every_s=every_s, now=now))
+        except LockTimeout:
+            # Another closer has the row; nobody else locks it for so long.
+            break
         if mark is None:
-            return done
+            break
         if not mark.settled:
-            waits_for: frozenset[str] = yield from _settle(mark, wait_ms)
+            waits_for: frozenset[str] = yield from _settle(mark)
             if waits_for:
                 return done._replace(full=True, waits_for=tuple(sorted(waits_for)))
-        last = False
-        while not last:
+        closed = yield from _close(mark, now, after_batch)
+        done = DaysClosed(done.marks + closed.marks, done.closings + closed.closings, closed.full)
+    return done
+
+
+def _close(mark: _Open, now: datetime | None, after_batch: AfterBatch | None) -> Course[DaysClosed]:
+    closings = 0
+    while True:
+        try:
             page: _Page | None = yield _act(partial(_close_page, mark.mark_id, now=now))
-            if page is None:
-                # Another closer has finished it.
-                break
-            last = page.last
-            done = done._replace(marks=done.marks + page.last, closings=done.closings + page.closings)
-            if after_batch is not None and not after_batch(page.closings):
-                return done._replace(full=True)
+        except LockTimeout:
+            page = None
+        if page is None:
+            # Another closer is at it, or has finished it.
+            return DaysClosed(0, closings, full=False)
+        closings += page.closings
+        if page.last:
+            return DaysClosed(1, closings, full=False)
+        if after_batch is not None and not after_batch(page.closings):
+            return DaysClosed(0, closings, full=True)
 
 
 def _act(plan: Callable[[], Plan[object]]) -> Act:
@@ -114,7 +130,7 @@ def _is_due(marked_at: datetime | None, moment: datetime, every_s: int) -> bool:
     return int(moment.timestamp()) // every_s > int(marked_at.timestamp()) // every_s
 
 
-def _settle(mark: _Open, wait_ms: int) -> Course[frozenset[str]]:
+def _settle(mark: _Open) -> Course[frozenset[str]]:
     """
     Wait for the transactions that were open when the ceiling was read, and note it; return those that are left.
     """
@@ -125,7 +141,7 @@ def _settle(mark: _Open, wait_ms: int) -> Course[frozenset[str]]:
         found: Rows = yield look
         running = frozenset(row["transaction"] for row in found)
         waits_for = running if waits_for is None else waits_for & running
-        if not waits_for or waited_ms >= wait_ms:
+        if not waits_for or waited_ms >= CLOSING_WAIT_MS:
             yield _act(partial(_note, mark.mark_id, waits_for))
             return waits_for
         yield Pause(LOOK_EVERY_MS)
@@ -145,12 +161,11 @@ def _note(mark_id: int, waits_for: frozenset[str]) -> Plan[None]:
 
 def _close_page(mark_id: int, *, now: datetime | None) -> Plan[_Page | None]:
     """
-    Close the next page of accounts; where none is left, write the mark. None where that was done already.
+    Close the next page of accounts; where none is left, write the mark. None where it isn't there to be closed.
     """
     row = yield from _held()
-    if row["id"] != mark_id:
+    if row["id"] != mark_id or not row["settled"]:
         return None
-    assert row["settled"], "whoever comes here has waited, or has read that somebody did"
     mark = _open(row)
     pages = yield step("closings.page", after_account_id=mark.after_account_id, accounts_max=CLOSING_ACCOUNTS_MAX)
     upto_account_id = pages[0]["account_id"]
