@@ -3,7 +3,7 @@
 -- serves: code from 0001 on
 
 -- A mark cuts the history by ids: all that has an id up to its ceiling is committed, or never will be, before the mark
--- is written. So what lies between two marks never changes, whatever the clocks say; `marked_at` only says where to look.
+-- is written. So what lies between two marks never changes, whatever the clocks say; `marked_at` says where to look.
 CREATE TABLE IF NOT EXISTS lastro.mark (
     id bigint NOT NULL,
     marked_at DATETIME(6) NOT NULL,

@@ -17,8 +17,8 @@ WHERE open_mark.only_row = 1
 FOR UPDATE;
 
 -- name: reached
--- How far the ids have come, how many of them one mark may take, what time it is, and when the last mark was made. An id
--- is drawn to know it, by a placeholder that is taken back: the server's own figure may be an old one.
+-- How far the ids have come, how many of them one mark may take, what time it is, and when the last mark was made. An
+-- id is drawn to know it, by a placeholder that is taken back: the server's own figure may be an old one.
 -- locks: none that isn't held already   returns: 1 row
 SAVEPOINT lastro_draw;
 INSERT INTO lastro.transfer_key (debit_id) VALUES (-1);
@@ -115,8 +115,8 @@ WHERE numbered.entries > %(block_entries)s
 GROUP BY numbered.account_id, (numbered.place - 1) DIV %(block_entries)s;
 
 -- name: write
--- What accounts stood at: as at their mark before, with what came since. An account without one is weighed as it is now,
--- less what came after.
+-- What accounts stood at: as at their mark before, with what came since. An account without one is weighed as it is
+-- now, less what came after.
 -- locks: none that isn't held already   returns: 1 row: how many closings, and the newest moment of recording
 INSERT INTO lastro.closing (
     account_id, mark_id, opening, amount, entries, blocks, first_id, last_id,

@@ -8,8 +8,7 @@ FROM lastro.transfer_key AS named;
 
 -- name: closed_pieces
 -- The pieces up to the newest mark, in blocks where there are blocks, that hold entries of a span, or may. Both ends of
--- the span belong to it.
--- `place` counts the account's closings, and is NULL for blocks.
+-- the span belong to it. `place` counts the account's closings, and is NULL for blocks.
 -- locks: none   returns: 1 row a piece
 SELECT
     piece.first_id,
@@ -105,7 +104,8 @@ SELECT
     CASE WHEN transfer.debit_id = holder.id THEN 'debit' ELSE 'credit' END AS side,
     transfer.kind,
     transfer.amount,
-    CASE WHEN transfer.debit_id = holder.id THEN transfer.debit_before ELSE transfer.credit_before END AS balance_before,
+    CASE WHEN transfer.debit_id = holder.id THEN transfer.debit_before ELSE transfer.credit_before END
+        AS balance_before,
     CASE WHEN transfer.debit_id = holder.id THEN transfer.debit_after ELSE transfer.credit_after END AS balance_after,
     other.name AS counter_account,
     transfer.`key`,

@@ -62,8 +62,8 @@ LEFT JOIN lastro.account AS debit ON transfer.debit_id = debit.id
 LEFT JOIN lastro.account AS credit ON transfer.credit_id = credit.id;
 
 -- name: draw_ids
--- Ids for the transfers of a batch, in ascending order, and the moment they are recorded at. The transaction gets its own
--- id with them: by that whoever closes days sees, between this statement and the next one too, that something may come.
+-- Ids for the transfers of a batch, in ascending order, and the moment they are recorded at. The transaction gets its
+-- own id with them: by that whoever closes days sees, also before the next statement, that something may come.
 -- locks: none   returns: 1 row
 SELECT
     array_agg(drawn.id) AS ids,

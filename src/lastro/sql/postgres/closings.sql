@@ -177,9 +177,9 @@ opened AS MATERIALIZED (
         moved.account_id,
         coalesce(
             (
-                SELECT before.amount FROM lastro.closing AS before
-                WHERE before.account_id = moved.account_id AND before.mark_id < %(mark_id)s::bigint
-                ORDER BY before.mark_id DESC
+                SELECT earlier.amount FROM lastro.closing AS earlier
+                WHERE earlier.account_id = moved.account_id AND earlier.mark_id < %(mark_id)s::bigint
+                ORDER BY earlier.mark_id DESC
                 LIMIT 1
             ),
             (SELECT balance.posted FROM lastro.balance AS balance WHERE balance.account_id = moved.account_id)

@@ -1,6 +1,6 @@
 -- Closings: marks in the history, and what each account stood at there. One transaction writes at a time here, and ids
--- are given out in the order of the commits: nothing has to be waited for. A mark takes a bounded number of ids, and all
--- accounts at once, by the history's primary key.
+-- are given out in the order of the commits: nothing has to be waited for. A mark takes a bounded number of ids, and
+-- all accounts at once, by the history's primary key.
 
 -- name: hold
 -- How far the next mark has come. Nobody else writes: the transaction holds the database's one write lock.
@@ -107,8 +107,8 @@ WHERE numbered.entries > %(block_entries)s
 GROUP BY numbered.account_id, (numbered.place - 1) / %(block_entries)s;
 
 -- name: write
--- What accounts stood at: as at their mark before, with what came since. An account without one is weighed as it is now,
--- less what came after.
+-- What accounts stood at: as at their mark before, with what came since. An account without one is weighed as it is
+-- now, less what came after.
 -- locks: none that isn't held already   returns: 1 row: how many closings, and the newest moment of recording
 INSERT INTO lastro_closing (
     account_id, mark_id, opening, amount, entries, blocks, first_id, last_id,
@@ -144,9 +144,9 @@ FROM (
         moved.occurred_max_at,
         coalesce(
             (
-                SELECT before.amount FROM lastro_closing AS before
-                WHERE before.account_id = moved.account_id AND before.mark_id < %(mark_id)s
-                ORDER BY before.mark_id DESC
+                SELECT earlier.amount FROM lastro_closing AS earlier
+                WHERE earlier.account_id = moved.account_id AND earlier.mark_id < %(mark_id)s
+                ORDER BY earlier.mark_id DESC
                 LIMIT 1
             ),
             (SELECT balance.posted FROM lastro_balance AS balance WHERE balance.account_id = moved.account_id)

@@ -1,10 +1,10 @@
 -- What an account stood at, at a moment of the past: from its closings, and from the entries that they don't decide.
 
 -- name: find
--- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the moment,
--- or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong side of
--- that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one by one;
--- `counted` says that the base counts them. `id_ceiling` is the newest mark's: what came after it no closing knows.
+-- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
+-- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
+-- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
+-- by one; `counted` says that the base counts them. `id_ceiling` is the newest mark's: later entries are in no closing.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
     SELECT
