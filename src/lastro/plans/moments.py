@@ -40,10 +40,10 @@ def standing_at(name: str, currency: str, *, at: datetime, by: By, last_id: int 
     which is none of before the newest mark.
     """
     by_occurred = int(by == "occurred")
-    found = yield step("moments.find", name=name, currency=currency, at=at, by_occurred=by_occurred)
-    if not found:
+    rows = yield step("moments.find", name=name, currency=currency, at=at, by_occurred=by_occurred, last_id=last_id)
+    if not rows:
         yield from refuse_unknown(name, currency)
-    head = found[0]
+    head = rows[0]
     account_id: int = head["account_id"]
     id_ceiling = whole(head, "id_ceiling")
     if head["base"] is None:
@@ -58,14 +58,11 @@ def standing_at(name: str, currency: str, *, at: datetime, by: By, last_id: int 
         posted = whole(left[0], "posted")
     else:
         posted = whole(head, "base") + whole(head, "corrected")
-        for part in found:
-            if part["first_id"] is not None:
-                sums = yield from _sums(account_id, part["first_id"], part["last_id"], at, by_occurred)
-                if sums["entries"] != part["entries"]:
-                    raise _retired(head["account"], head["currency"], at)
-                posted += -whole(sums, "later") if part["counted"] else whole(sums, "earlier")
-        rest = yield from _sums(account_id, id_ceiling + 1, last_id, at, by_occurred)
-        posted += whole(rest, "earlier")
+        for part in rows:
+            sums = part if part["found"] is not None else (yield from _sums(account_id, part, at, by_occurred))
+            if part["entries"] not in (None, sums["found"]):
+                raise _retired(head["account"], head["currency"], at)
+            posted += -whole(sums, "later") if part["counted"] else whole(sums, "earlier")
     return Standing(account_id, head["account"], head["currency"], posted, id_ceiling)
 
 
@@ -78,8 +75,13 @@ def _retired(account: str, currency: str, at: datetime) -> HistoryRetired:
     )
 
 
-def _sums(account_id: int, first_id: int, last_id: int, at: datetime, by_occurred: int) -> Plan[Row]:
+def _sums(account_id: int, part: Row, at: datetime, by_occurred: int) -> Plan[Row]:
     rows = yield step(
-        "moments.sums", account_id=account_id, first_id=first_id, last_id=last_id, at=at, by_occurred=by_occurred
+        "moments.sums",
+        account_id=account_id,
+        first_id=part["first_id"],
+        last_id=part["last_id"],
+        at=at,
+        by_occurred=by_occurred,
     )
     return rows[0]

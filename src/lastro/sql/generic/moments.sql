@@ -13,7 +13,10 @@ SELECT
     0 AS counted,
     0 AS entries,
     NULLIF(0, 0) AS first_id,
-    NULLIF(0, 0) AS last_id
+    NULLIF(0, 0) AS last_id,
+    NULLIF(0, 0) AS found,
+    NULLIF(0, 0) AS earlier,
+    NULLIF(0, 0) AS later
 FROM lastro_account account
 WHERE account.digest = %(account_digest)s;
 

@@ -4,7 +4,8 @@
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
 -- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
 -- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one; `counted` says that the base counts them. `id_ceiling` is the newest mark's: later entries are in no closing.
+-- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
+-- `found`, `earlier` and `later` are what `sums` says of the block, found here by one look less.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
     SELECT
@@ -103,6 +104,18 @@ part AS (
         piece.last_id
     FROM piece
     WHERE piece.min_at <= %(at)s::timestamptz AND piece.max_at > %(at)s::timestamptz
+    UNION ALL
+    SELECT
+        false AS counted,
+        NULL::bigint AS entries,
+        newest.id_ceiling + 1 AS first_id,
+        %(last_id)s::bigint AS last_id
+    FROM newest
+    CROSS JOIN holder
+    WHERE EXISTS (
+        SELECT 1 FROM lastro.closing AS closing
+        WHERE closing.account_id = holder.id AND closing.mark_id <= newest.id
+    )
 )
 
 SELECT
@@ -138,15 +151,37 @@ SELECT
     part.counted,
     part.entries,
     part.first_id,
-    part.last_id
+    part.last_id,
+    summed.entries AS found,
+    summed.earlier,
+    summed.later
 FROM holder
-LEFT JOIN part ON true;
+LEFT JOIN part ON true
+LEFT JOIN LATERAL (
+    SELECT
+        count(*) AS entries,
+        coalesce(sum(side.amount) FILTER (WHERE side.moment_at <= %(at)s::timestamptz), 0) AS earlier,
+        coalesce(sum(side.amount) FILTER (WHERE side.moment_at > %(at)s::timestamptz), 0) AS later
+    FROM (
+        SELECT
+            credit.amount,
+            CASE WHEN %(by_occurred)s::integer = 1 THEN credit.occurred_at ELSE credit.recorded_at END AS moment_at
+        FROM lastro.transfer AS credit
+        WHERE credit.credit_id = holder.id AND credit.id >= part.first_id AND credit.id <= part.last_id
+        UNION ALL
+        SELECT
+            -debit.amount AS amount,
+            CASE WHEN %(by_occurred)s::integer = 1 THEN debit.occurred_at ELSE debit.recorded_at END AS moment_at
+        FROM lastro.transfer AS debit
+        WHERE debit.debit_id = holder.id AND debit.id >= part.first_id AND debit.id <= part.last_id
+    ) AS side
+) AS summed ON true;
 
 -- name: sums
 -- What an account's entries in a range of ids sum up to: those up to a moment, and those after it.
 -- locks: none   returns: 1 row; with the number of entries
 SELECT
-    count(*) AS entries,
+    count(*) AS found,
     coalesce(sum(side.amount) FILTER (WHERE side.moment_at <= %(at)s::timestamptz), 0) AS earlier,
     coalesce(sum(side.amount) FILTER (WHERE side.moment_at > %(at)s::timestamptz), 0) AS later
 FROM (

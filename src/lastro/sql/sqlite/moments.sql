@@ -4,7 +4,8 @@
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
 -- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
 -- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one; `counted` says that the base counts them. `id_ceiling` is the newest mark's: later entries are in no closing.
+-- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
+-- What they sum up to is left to `sums`: here a look costs next to nothing.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
     SELECT
@@ -101,6 +102,18 @@ part AS (
         piece.last_id
     FROM piece
     WHERE piece.min_at <= %(at)s AND piece.max_at > %(at)s
+    UNION ALL
+    SELECT
+        0 AS counted,
+        NULL AS entries,
+        newest.id_ceiling + 1 AS first_id,
+        %(last_id)s AS last_id
+    FROM newest
+    CROSS JOIN holder
+    WHERE EXISTS (
+        SELECT 1 FROM lastro_closing AS closing
+        WHERE closing.account_id = holder.id AND closing.mark_id <= newest.id
+    )
 )
 
 SELECT
@@ -141,7 +154,10 @@ SELECT
     part.counted,
     part.entries,
     part.first_id,
-    part.last_id
+    part.last_id,
+    NULL AS found,
+    NULL AS earlier,
+    NULL AS later
 FROM holder
 LEFT JOIN part ON true;
 
@@ -149,7 +165,7 @@ LEFT JOIN part ON true;
 -- What an account's entries in a range of ids sum up to, in two halves: those up to a moment, and those after it.
 -- locks: none   returns: 1 row; with the number of entries
 SELECT
-    count(*) AS entries,
+    count(*) AS found,
     coalesce(
         (sum(placed.early >> 32) + (sum(placed.early & 4294967295) >> 32)) * 4294967296
         + (sum(placed.early & 4294967295) & 4294967295), 0
