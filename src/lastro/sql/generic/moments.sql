@@ -23,7 +23,7 @@ WHERE account.digest = %(account_digest)s;
 -- name: sums
 -- What an account's entries in a range of ids sum up to.
 -- locks: none   returns: nothing
--- refused: without closings nothing is summed up in parts
+-- refused: closing days takes knowing which transactions are under way, and standard SQL can't ask
 
 -- name: less_later
 -- What was posted on an account by everything up to a moment.
