@@ -26,6 +26,7 @@ from bench import (
     reading,
     report,
     scripts,
+    statements,
     stores,
 )
 from bench.figures import FAST, SLOW, Run
@@ -39,6 +40,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "python": from_python.measure,
     "batches": batches.measure,
     "reading": reading.measure,
+    "past": statements.measure,
     "folding": folding.measure,
     "checkout": checkouts.measure,
     "points": points.measure,

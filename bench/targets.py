@@ -77,6 +77,10 @@ TARGETS = (
         )
         for clients in (8, 32)
     ),
+    *(
+        Target(f"balance at a moment, by {by}, over a plain balance read, times", f"past.balance_at.{by}.F0", "times", 5.0, at_most=True)
+        for by in ("recorded", "occurred")
+    ),
     Target("whole checkout, 32 clients, of the same without the ledger", "checkout.32.F0", "ratio", 0.70),
     Target("whole checkout, 32 clients, orders/s", "checkout.32.F0", "per_s", 1_600),
     Target("consolidation over what 32 clients post, times", "consolidation.F0", "times", 1.0),

@@ -16,6 +16,7 @@ from lastro.errors import (
     ConnectionLost,
     CurrencyMismatch,
     Fault,
+    HistoryRetired,
     HoldClosed,
     HoldConflict,
     HoldExceeded,
@@ -44,13 +45,14 @@ from lastro.errors import (
     UnknownTransfer,
     UnreadableRow,
 )
-from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
+from lastro.ledger import AsyncHeldLedger, AsyncLedger, AsyncStatement, HeldLedger, Ledger, Statement
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
 from lastro.model.closing import PeriodClosing
 from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
 from lastro.model.kind import PREPAID, Kind
 from lastro.model.money import Money
+from lastro.model.statement import StatementHead, StatementLine
 from lastro.model.transfer import Entry, Posted, Transfer
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "AsyncBatcher",
     "AsyncHeldLedger",
     "AsyncLedger",
+    "AsyncStatement",
     "Balance",
     "Batcher",
     "CapExceeded",
@@ -74,6 +77,7 @@ __all__ = [
     "Entry",
     "Fault",
     "HeldLedger",
+    "HistoryRetired",
     "Hold",
     "HoldClosed",
     "HoldConflict",
@@ -104,6 +108,9 @@ __all__ = [
     "SchemaOutdated",
     "SerializationLost",
     "ServerUnavailable",
+    "Statement",
+    "StatementHead",
+    "StatementLine",
     "Transfer",
     "TransferConflict",
     "UnknownAccount",

@@ -17,6 +17,7 @@ __all__ = [
     "ConnectionLost",
     "CurrencyMismatch",
     "Fault",
+    "HistoryRetired",
     "HoldClosed",
     "HoldConflict",
     "HoldExceeded",
@@ -247,6 +248,12 @@ class HoldExceeded(Refusal):
     """More was asked of the hold than is left in it, or than may be captured in all. Details: `key`, `needed`, `left`."""
 
     code = "hold_exceeded"
+
+
+class HistoryRetired(Refusal):
+    """Entries that the answer needs were retired with their partition. Details: `account`, `currency`."""
+
+    code = "history_retired"
 
 
 class SchemaOutdated(Refusal):

@@ -10,6 +10,7 @@ import pytest
 from psycopg import errors
 
 from lastro import Ledger
+from tests.schema.closings import CLOSING_CONSTRAINTS, CLOSING_ROWS
 
 # Rows that are right; each test changes what its constraint is about.
 ROWS: dict[str, dict[str, Any]] = {
@@ -25,6 +26,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "counter": {"name": "c", "slice": 0, "value": 1},
     "period_closing": {"closed_until": "2026-01-01Z", "reopens": False, "recorded_at": "2026-01-02Z"},
     "closed_period": {"only_row": True, "closing_id": 0},
+    **CLOSING_ROWS,
     "kind": {"name": "k", "debit": "*", "credit": "world", "either_way": False, "registered_at": "2026-01-01Z"},
     "hold": {
         "id": 900, "account_id": 1, "amount": 5, "placed_at": "2026-01-01Z", "expires_at": "2026-02-01Z",
@@ -103,6 +105,7 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ],
     ("closed_period", "closed_period_once"): [TWICE],
     ("closed_period", "closed_period_is_one"): [{"only_row": False}],
+    **CLOSING_CONSTRAINTS,
     ("kind", "kind_once"): [{"debit": "other"}],
     ("kind", "kind_names_something"): [{"name": ""}, {"debit": ""}, {"credit": ""}, {"undone_by": ""}],
     ("hold", "hold_once"): [{"key": "other"}],
@@ -167,20 +170,25 @@ LENGTHS = {
 TAKEN = {"period_closing_key_once": {"key": "k"}}
 
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
-APPEND_ONLY = ("transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", *POINTS_HISTORY)
-NEVER_DELETED = ("account", "base", "closed_period", "points_member")
+APPEND_ONLY = (
+    "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
+    *POINTS_HISTORY,
+)  # fmt: skip
+NEVER_DELETED = ("account", "base", "closed_period", "open_mark", "points_member")
 TRIGGERS = {
     *((table, f"{table}_append_only") for table in APPEND_ONLY),
     *((table, f"{table}_not_truncated") for table in (*APPEND_ONLY, "transfer_default")),
     *((table, f"{table}_not_deleted") for table in NEVER_DELETED),
     ("closed_period", "closed_period_not_truncated"),
     ("closed_period", "closed_period_explained"),
+    ("open_mark", "open_mark_not_truncated"),
 }
 
 # A column of each that an UPDATE may name.
 SET = {
     "transfer": "key", "transfer_key": "key", "points_rule": "points", "activity": "units",
     "activity_cancelled": "cancelled_at", "period_closing": "key",
+    "mark": "id_ceiling", "closing_block": "moved",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]
@@ -193,9 +201,10 @@ def insert(connection: Connection, table: str, row: dict[str, Any]) -> None:
 
 
 def without_its_row(connection: Connection) -> None:
-    """Take away the row that `closed_period` always has, so that one can be written."""
+    """Take away the row that each of two tables always has, so that one can be written."""
     connection.execute("SET LOCAL session_replication_role = replica")
     connection.execute("DELETE FROM closed_period")
+    connection.execute("DELETE FROM open_mark")
     connection.execute("SET LOCAL session_replication_role = origin")
 
 
@@ -216,7 +225,7 @@ def test_the_constraint_refuses(connection: Connection, table: str, constraint: 
         # A unique constraint of a partitioned table is enforced by the partition's index, which has a name of its own.
         assert named == constraint or (unique and str(named).startswith("transfer_p"))
         assert isinstance(caught.value, errors.UniqueViolation if unique else errors.CheckViolation)
-        if not unique and table not in (*APPEND_ONLY, "closed_period"):
+        if not unique and table not in (*APPEND_ONLY, "closed_period", "open_mark"):
             insert(connection, table, ROWS[table])
             changes = ", ".join(f"{column} = %s" for column in changed)
             with pytest.raises(errors.CheckViolation, match=constraint), connection.transaction():
@@ -264,7 +273,8 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause", "hold.group_name",
         "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
         "hold_event.source", "hold_event.transfer_id", "kind.undone_by", "lot.expires_at", "open_hold.guard_ends_at",
-        "open_lot.expires_at", "period_closing.actor", "period_closing.key", "period_closing.reason",
+        "open_lot.expires_at", "open_mark.id_ceiling", "open_mark.marked_at", "open_mark.newest_at",
+        "open_mark.waits_for", "period_closing.actor", "period_closing.key", "period_closing.reason",
         "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap", "points_rule.lot_days",
         "transfer.actor", "transfer.cause",
         "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
@@ -299,7 +309,7 @@ def test_every_trigger_is_pulled_by_a_test(connection: Connection) -> None:
 
 
 @pytest.fixture
-def written(ledger: Ledger, connection: Connection) -> Connection:
+def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
     """A ledger in which every table has rows."""
     ledger.open_account("a", "BRL", keeping="hot")
     ledger.post(key="k", kind="pay", debit="world", credit="a", amount=5, currency="BRL")
@@ -309,6 +319,8 @@ def written(ledger: Ledger, connection: Connection) -> Connection:
         key="h", account="a", currency="BRL", amount=2, owner="o", expires_at=datetime(2100, 1, 1, tzinfo=UTC)
     )
     ledger.release(key="r", hold="h", amount=1)
+    monkeypatch.setattr("lastro.plans.closing_days.CLOSING_BLOCK_ENTRIES", 1)
+    ledger.close_days()
     points = ledger.points
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")
@@ -381,6 +393,7 @@ def test_what_is_closed_is_explained(written: Connection) -> None:
         "UPDATE closed_period SET closing_id = closing_id + 1",
         "UPDATE closed_period SET closing_id = closing_id",
         "TRUNCATE closed_period",
+        "TRUNCATE open_mark",
     ):
         with pytest.raises(errors.RestrictViolation):
             written.execute(statement.encode())

@@ -55,6 +55,11 @@ UNREAD = {
     "closed_periods.hold",
     "closed_periods.note",
     "closed_periods.move_bound",
+    "closings.begin",
+    "closings.wait",
+    "closings.advance",
+    "closings.finish",
+    "closings.follow",
 }
 # Steps that return what they wrote, and can't write the NULLs with which statements are run here for their columns.
 RETURN_WRITTEN = {"points_rules.define": {"defined_at"}, "points_earning.note_cancelled": {"cancelled_at"}}

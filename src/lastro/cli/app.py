@@ -22,6 +22,7 @@ from lastro.cli import (
     proving,
     reading,
     schema,
+    statements,
     working,
 )
 
@@ -65,6 +66,7 @@ accounts.register(app)
 posting.register(app)
 points.register(app)
 reading.register(app)
+statements.register(app)
 holds.register(app)
 kinds.register(app)
 periods.register(app)

@@ -38,6 +38,9 @@ OccurredAt = Annotated[
         show_default="now",
     ),
 ]
+By = Annotated[
+    str, typer.Option("--by", metavar="CLOCK", help="Which moment of an entry counts: recorded, or occurred.")
+]
 Metadata = Annotated[str | None, typer.Option("--metadata", metavar="JSON", help="A JSON object.", show_default=False)]
 
 

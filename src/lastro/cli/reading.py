@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from lastro.cli.arguments import Currency, Name, moment_of, shown_amount
+from lastro.cli.arguments import By, Currency, Name, moment_of, shown_amount
 from lastro.cli.command import command
 from lastro.cli.documents import balance_document, entry_document, transfer_document
 from lastro.cli.terminal import Terminal
 from lastro.errors import UnknownTransfer
 from lastro.model.limits import ENTRIES_MAX
+from lastro.model.statement import by_word
 from lastro.model.transfer import Entry, Transfer
 
 SHOWN = 100
@@ -37,13 +38,14 @@ def balance(
         str | None,
         typer.Option("--at", metavar="MOMENT", help="What was posted up to then, ISO 8601 with its time zone."),
     ] = None,
+    by: By = "recorded",
 ) -> None:
     """
     Show what is posted, held and available, read in one snapshot.
     """
     moment = moment_of(at, option="--at")
     with terminal.opened() as ledger:
-        found = ledger.balance(name, currency, at=moment)
+        found = ledger.balance(name, currency, at=moment, by=by_word(by))
     terminal.show(
         balance_document(found, at=moment),
         table=[

@@ -23,16 +23,17 @@ COLUMN_CHARACTERS_MIN: Final = 10
 PADDING_CHARACTERS: Final = 2
 
 
-def print_table(rows: Sequence[Mapping[str, str]]) -> None:
+def print_table(rows: Sequence[Mapping[str, str]], *, goes_on: bool = False) -> None:
     """
-    Print *rows*, whose keys are the columns. Nothing at all for no rows.
+    Print *rows*, whose keys are the columns. Nothing at all for no rows. A table that *goes_on* has had its header line.
     """
     if not rows:
         return
     if sys.stdout.isatty():
         _draw(rows)
         return
-    print("\t".join(rows[0]))
+    if not goes_on:
+        print("\t".join(rows[0]))
     for row in rows:
         print("\t".join(_one_line(value) for value in row.values()))
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import typer
@@ -92,6 +92,18 @@ class Terminal:
             print_table(table)
         if note:
             self.say(note)
+
+    def show_more(self, rows: Sequence[Mapping[str, str]], *, goes_on: bool) -> None:
+        """Print a page of a table that is too long to be held; *goes_on* for all pages but the first."""
+        with _reader_may_leave():
+            print_table(rows, goes_on=goes_on)
+
+    @contextmanager
+    def raw(self) -> Iterator[IO[bytes]]:
+        """Give standard output as it is, for a file that is written there."""
+        with _reader_may_leave():
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
 
     def say(self, sentence: str) -> None:
         """Print a sentence for people; machines get none."""

@@ -4,5 +4,7 @@ The ledger as users hold it: blocking and from asyncio, on connections of its ow
 
 from lastro.ledger.awaiting import AsyncHeldLedger, AsyncLedger
 from lastro.ledger.blocking import HeldLedger, Ledger
+from lastro.ledger.closings import Statement
+from lastro.ledger.closings_async import AsyncStatement
 
-__all__ = ["AsyncHeldLedger", "AsyncLedger", "HeldLedger", "Ledger"]
+__all__ = ["AsyncHeldLedger", "AsyncLedger", "AsyncStatement", "HeldLedger", "Ledger", "Statement"]

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.closed_periods_async import AsyncClosesPeriods
+from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.model.account import Account, Balance, Keeping
+from lastro.model.statement import By
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
 from lastro.plans.ticking import AfterBatch, Consolidated, consolidate
@@ -176,13 +178,14 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
         """Return the transfer that holds `key`, or None. Locks nothing."""
         return await self._run(self._operations.transfer(key))
 
-    async def balance(self, name: str, currency: str, *, at: datetime | None = None) -> Balance:
+    async def balance(self, name: str, currency: str, *, at: datetime | None = None, by: By = "recorded") -> Balance:
         """
         Return posted, held and available of an account in one snapshot, in minor units. Locks nothing.
 
-        With `at` (time zone needed) what was posted by everything recorded up to then; holds are not counted there.
+        With `at` (time zone needed) what was posted by everything recorded up to then; with `by="occurred"` by what
+        occurred up to then, whenever it was recorded. Holds are not counted there.
         """
-        return await self._run(self._operations.balance(name, currency, at=at))
+        return await self._run(self._operations.balance(name, currency, at=at, by=by))
 
     async def entries(
         self, name: str, currency: str, *, after: int | None = None, limit: int = ENTRIES_SHOWN
@@ -207,7 +210,7 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods):
+class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods, AsyncReadsThePast):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

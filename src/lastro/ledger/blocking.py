@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.closed_periods import ClosesPeriods
+from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
 from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.model.account import Account, Balance, Keeping
+from lastro.model.statement import By
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
 from lastro.plans.ticking import AfterBatch, Consolidated, consolidate
@@ -174,13 +176,14 @@ class HeldLedger(HeldHolds, PostsByKind):
         """Return the transfer that holds `key`, or None. Locks nothing."""
         return self._run(self._operations.transfer(key))
 
-    def balance(self, name: str, currency: str, *, at: datetime | None = None) -> Balance:
+    def balance(self, name: str, currency: str, *, at: datetime | None = None, by: By = "recorded") -> Balance:
         """
         Return posted, held and available of an account in one snapshot, in minor units. Locks nothing.
 
-        With `at` (time zone needed) what was posted by everything recorded up to then; holds are not counted there.
+        With `at` (time zone needed) what was posted by everything recorded up to then; with `by="occurred"` by what
+        occurred up to then, whenever it was recorded. Holds are not counted there.
         """
-        return self._run(self._operations.balance(name, currency, at=at))
+        return self._run(self._operations.balance(name, currency, at=at, by=by))
 
     def entries(self, name: str, currency: str, *, after: int | None = None, limit: int = ENTRIES_SHOWN) -> list[Entry]:
         """
@@ -203,7 +206,7 @@ class HeldLedger(HeldHolds, PostsByKind):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods):
+class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

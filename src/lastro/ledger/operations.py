@@ -10,6 +10,7 @@ from typing import Any
 from lastro.errors import InvalidInput, Refusal
 from lastro.ledger.asking import Ask, limit_within, positive, whole_number
 from lastro.ledger.closed_periods_operations import AsksClosedPeriods
+from lastro.ledger.closings_operations import AsksClosings
 from lastro.ledger.holds_operations import HoldOperations
 from lastro.ledger.kinds_operations import AsksKinds
 from lastro.model.account import (
@@ -30,6 +31,7 @@ from lastro.model.limits import (
     PARTITIONS_AHEAD,
 )
 from lastro.model.moment import optional_utc
+from lastro.model.statement import by_word
 from lastro.model.text import metadata_json, shown, text
 from lastro.model.transfer import (
     Entry,
@@ -51,7 +53,7 @@ from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 
-class Operations(HoldOperations, AsksKinds, AsksClosedPeriods):
+class Operations(HoldOperations, AsksKinds, AsksClosedPeriods, AsksClosings):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """
@@ -159,11 +161,11 @@ class Operations(HoldOperations, AsksKinds, AsksClosedPeriods):
         checked = transfer_key(key)
         return Ask(lambda: find_transfer(checked), Effect.READ)
 
-    def balance(self, name: object, currency: object, *, at: object) -> Ask[Balance]:
+    def balance(self, name: object, currency: object, *, at: object, by: object) -> Ask[Balance]:
         """Ask for a balance."""
         checked_name, checked_currency = account_name(name), currency_code(currency)
-        moment = optional_utc(at, argument="at")
-        return Ask(lambda: reading.balance(checked_name, checked_currency, at=moment), Effect.READ)
+        moment, clock = optional_utc(at, argument="at"), by_word(by)
+        return Ask(lambda: reading.balance(checked_name, checked_currency, at=moment, by=clock), Effect.READ)
 
     def entries(self, name: object, currency: object, *, after: int | None, limit: int) -> Ask[list[Entry]]:
         """Ask for a page of an account's entries."""

@@ -49,6 +49,14 @@ HOLDS_EXPIRED_MAX = 500
 # The expirer never waits for an account's row; this bounds what else it may meet.
 EXPIRY_LOCK_TIMEOUT_MS = 1_000
 COUNTER_SLICES = 16
+# One transaction of a closer takes so many accounts; the entries of one account are summed up in blocks of so many.
+CLOSING_ACCOUNTS_MAX = 1_000
+CLOSING_BLOCK_ENTRIES = 250
+# Another closer that is at work is waited for so long; transactions from before a mark in one round so long.
+CLOSING_LOCK_TIMEOUT_MS = 1_000
+CLOSING_WAIT_MS = 2_000
+# A statement waits so long for transactions that may still add to it.
+STATEMENT_WAIT_MS = 1_000
 
 # How often a posting looks again when the account changed under it (its keeping, or its funds) before it gives up.
 LOOKS_MAX = 8

@@ -27,6 +27,8 @@ RULES_OF_WHAT_IS_LEFT = (
 RULES_OF_WHOLE_HISTORY = ("balances",)
 # Those of auditing_holds.sql; of a capture whose transfer was retired the event is left.
 RULES_OF_HOLDS = ("held", "holds", "hold_events")
+# That of auditing_closings.sql.
+RULES_OF_CLOSINGS = ("closings",)
 
 
 class Finding(NamedTuple):
@@ -49,8 +51,12 @@ def audit(*, whole_history: bool) -> Plan[list[Finding]]:
     """
     findings: list[Finding] = []
     rules = RULES_OF_WHAT_IS_LEFT + (RULES_OF_WHOLE_HISTORY if whole_history else ())
-    statements = [f"auditing.{rule}" for rule in rules] + [f"auditing_holds.{rule}" for rule in RULES_OF_HOLDS]
-    for rule, statement in zip((*rules, *RULES_OF_HOLDS), statements, strict=True):
+    statements = [
+        *((rule, f"auditing.{rule}") for rule in rules),
+        *((rule, f"auditing_holds.{rule}") for rule in RULES_OF_HOLDS),
+        *((rule, f"auditing_closings.{rule}") for rule in RULES_OF_CLOSINGS),
+    ]
+    for rule, statement in statements:
         rows = yield step(statement, rows_max=FINDINGS_A_RULE_MAX, whole_history=whole_history)
         findings.extend(Finding(rule, row["subject"], row["expected"], row["found"]) for row in rows)
     return findings

@@ -76,12 +76,27 @@ def retire(name: str) -> Plan[Partition]:
             f"these can: {', '.join(retirable) or 'none yet'}",
             argument="name",
         )
+    yield from _refuse_unclosed(found)
     closing = yield step("partitioning.compose_close", name=name)
     yield Step("script", {}, script=closing[0]["script"])
     yield step("partitioning.carry_over", from_id=found.from_id, to_id=found.to_id)
     composed = yield step("partitioning.compose_retire", name=name)
     yield Step("script", {}, script=composed[0]["script"])
     return found
+
+
+def _refuse_unclosed(partition: Partition) -> Plan[None]:
+    """
+    Refuse to retire what days are to be closed with: a ledger that has marks, or makes its first one, needs it first.
+    """
+    progress = yield step("closings.hold")
+    has_marks = progress[0]["id"] > 1 or progress[0]["id_ceiling"] is not None
+    if has_marks and progress[0]["id_floor"] < partition.to_id - 1:
+        raise InvalidInput(
+            f"partition {partition.name!r} can't be retired before the days are closed that it holds entries of; "
+            "run `lastro close-days`, and again after the next day has begun",
+            argument="name",
+        )
 
 
 def _compose(statement: str, from_id: int, to_id: int) -> Plan[None]:

@@ -11,6 +11,7 @@ from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
 from lastro.workers.consolidator import Consolidator
+from lastro.workers.day_closer import DayCloser
 from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
@@ -33,6 +34,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
         _Post(lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping), "ending.due"),
         _Post(lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping), "points_expiring.due"),
     ),
+    "close_days": (_Post(lambda ledger, stopping: DayCloser(ledger, stopping=stopping), "closings.hold"),),
 }
 WORK: Final = tuple(_ROSTER)
 

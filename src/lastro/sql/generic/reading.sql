@@ -11,24 +11,6 @@ SELECT
 FROM lastro_balance balance
 WHERE balance.digest = %(account_digest)s;
 
--- name: balance_at
--- What was posted on one account by everything recorded up to a moment.
--- locks: none   returns: 0 or 1 row
-SELECT
-    account.name AS account,
-    account.currency,
-    coalesce((
-        SELECT sum(credited.amount) FROM lastro_transfer credited
-        WHERE credited.credit_id = account.id AND credited.recorded_at <= %(at)s
-    ), 0)
-    - coalesce((
-        SELECT sum(debited.amount) FROM lastro_transfer debited
-        WHERE debited.debit_id = account.id AND debited.recorded_at <= %(at)s
-    ), 0) AS posted,
-    0 AS held
-FROM lastro_account account
-WHERE account.digest = %(account_digest)s;
-
 -- name: entries
 -- A page of one account's entries in the order of their transfers' ids, by the two history indexes.
 -- locks: none   returns: 0 … rows_max rows

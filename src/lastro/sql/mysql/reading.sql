@@ -11,25 +11,6 @@ SELECT
 FROM lastro.balance AS balance
 WHERE balance.account = %(name)s AND balance.currency = %(currency)s;
 
--- name: balance_at
--- What was posted on one account by everything recorded up to a moment: what is posted now, less what came after.
--- locks: none   returns: 0 or 1 row
-SELECT
-    balance.account,
-    balance.currency,
-    balance.posted
-    - coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE transfer.credit_id = balance.account_id AND transfer.recorded_at > %(at)s
-    ), 0)
-    + coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE transfer.debit_id = balance.account_id AND transfer.recorded_at > %(at)s
-    ), 0) AS posted,
-    0 AS held
-FROM lastro.balance AS balance
-WHERE balance.account = %(name)s AND balance.currency = %(currency)s;
-
 -- name: entries
 -- A page of one account's entries in the order of their transfers' ids, by the two history indexes. The account is
 -- found by its name here and now: an id that a process remembers may be one that was rolled back.

@@ -62,7 +62,8 @@ LEFT JOIN lastro.account AS debit ON transfer.debit_id = debit.id
 LEFT JOIN lastro.account AS credit ON transfer.credit_id = credit.id;
 
 -- name: draw_ids
--- Ids for the transfers of a batch, in ascending order, and the moment they are recorded at.
+-- Ids for the transfers of a batch, in ascending order, and the moment they are recorded at. The transaction gets its
+-- own id with them: by that whoever closes days sees, also before the next statement, that something may come.
 -- locks: none   returns: 1 row
 SELECT
     array_agg(drawn.id) AS ids,
@@ -70,6 +71,7 @@ SELECT
 FROM (
     SELECT nextval('lastro.transfer_id') AS id
     FROM generate_series(1, %(transfers)s::integer)
+    WHERE pg_current_xact_id() IS NOT NULL
 ) AS drawn;
 
 -- name: claim_keys

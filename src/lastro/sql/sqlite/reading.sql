@@ -11,28 +11,6 @@ SELECT
 FROM lastro_balance AS balance
 WHERE balance.account = %(name)s AND balance.currency = %(currency)s;
 
--- name: balance_at
--- What was posted on one account by everything recorded up to a moment, summed in two halves.
--- locks: none   returns: 0 or 1 row
-SELECT
-    account.name AS account,
-    account.currency,
-    coalesce((
-        SELECT
-            (sum(side.amount >> 32) + (sum(side.amount & 4294967295) >> 32)) * 4294967296
-            + (sum(side.amount & 4294967295) & 4294967295)
-        FROM (
-            SELECT credit.amount FROM lastro_transfer AS credit
-            WHERE credit.credit_id = account.id AND credit.recorded_at <= %(at)s
-            UNION ALL
-            SELECT -debit.amount FROM lastro_transfer AS debit
-            WHERE debit.debit_id = account.id AND debit.recorded_at <= %(at)s
-        ) AS side
-    ), 0) AS posted,
-    0 AS held
-FROM lastro_account AS account
-WHERE account.name = %(name)s AND account.currency = %(currency)s;
-
 -- name: entries
 -- A page of one account's entries in the order of their transfers' ids, by the two history indexes.
 -- locks: none   returns: 0 … rows_max rows

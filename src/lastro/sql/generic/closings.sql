@@ -1,0 +1,3 @@
+-- Closings: marks in the history, and what each account stood at there.
+--
+-- others refused: closing days takes knowing which transactions are under way, and standard SQL can't ask

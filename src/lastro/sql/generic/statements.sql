@@ -1,0 +1,3 @@
+-- Statements of accounts: their entries in the order of a moment.
+--
+-- others refused: a statement is cut where no transaction is under way, and standard SQL can't ask which are
