@@ -19,6 +19,7 @@ from lastro.errors import (
     HoldClosed,
     HoldConflict,
     HoldExceeded,
+    IncidentExplained,
     InsufficientFunds,
     InvalidInput,
     KeyRaceLost,
@@ -39,6 +40,7 @@ from lastro.errors import (
     UnknownAccount,
     UnknownActivity,
     UnknownHold,
+    UnknownIncident,
     UnknownMember,
     UnknownRule,
     UnknownTransfer,
@@ -49,6 +51,7 @@ from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
 from lastro.model.closing import PeriodClosing
 from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
+from lastro.model.incident import Incident, Reconciled
 from lastro.model.kind import PREPAID, Kind
 from lastro.model.money import Money
 from lastro.model.transfer import Entry, Posted, Transfer
@@ -79,6 +82,8 @@ __all__ = [
     "HoldConflict",
     "HoldEvent",
     "HoldExceeded",
+    "Incident",
+    "IncidentExplained",
     "InsufficientFunds",
     "InvalidInput",
     "Keeping",
@@ -98,6 +103,7 @@ __all__ = [
     "PeriodConflict",
     "Placed",
     "Posted",
+    "Reconciled",
     "Refusal",
     "Released",
     "RuleConflict",
@@ -109,6 +115,7 @@ __all__ = [
     "UnknownAccount",
     "UnknownActivity",
     "UnknownHold",
+    "UnknownIncident",
     "UnknownMember",
     "UnknownRule",
     "UnknownTransfer",

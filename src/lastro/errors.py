@@ -20,6 +20,7 @@ __all__ = [
     "HoldClosed",
     "HoldConflict",
     "HoldExceeded",
+    "IncidentExplained",
     "InsufficientFunds",
     "InvalidInput",
     "KindConflict",
@@ -39,6 +40,7 @@ __all__ = [
     "UnknownAccount",
     "UnknownActivity",
     "UnknownHold",
+    "UnknownIncident",
     "UnknownMember",
     "UnknownRule",
     "UnknownTransfer",
@@ -247,6 +249,18 @@ class HoldExceeded(Refusal):
     """More was asked of the hold than is left in it, or than may be captured in all. Details: `key`, `needed`, `left`."""
 
     code = "hold_exceeded"
+
+
+class UnknownIncident(Refusal):
+    """No incident has this number in this ledger. Details: `incident`."""
+
+    code = "unknown_incident"
+
+
+class IncidentExplained(Refusal):
+    """The incident was explained already, in other words. Details: `incident`, `explanation`, `explained_by`."""
+
+    code = "incident_explained"
 
 
 class SchemaOutdated(Refusal):

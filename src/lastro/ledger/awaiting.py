@@ -14,6 +14,7 @@ from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
+from lastro.ledger.reconciliation_async import AsyncReconciles
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -207,7 +208,7 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods):
+class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods, AsyncReconciles):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

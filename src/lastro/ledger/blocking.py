@@ -14,6 +14,7 @@ from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
 from lastro.ledger.points_blocking import HeldPoints, Points
+from lastro.ledger.reconciliation import Reconciles
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
 from lastro.plans.partitioning import Partition
@@ -203,7 +204,7 @@ class HeldLedger(HeldHolds, PostsByKind):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods):
+class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, Reconciles):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

@@ -12,6 +12,7 @@ from lastro.ledger.asking import Ask, limit_within, positive, whole_number
 from lastro.ledger.closed_periods_operations import AsksClosedPeriods
 from lastro.ledger.holds_operations import HoldOperations
 from lastro.ledger.kinds_operations import AsksKinds
+from lastro.ledger.reconciliation_operations import AsksReconciliation
 from lastro.model.account import (
     WORLD,
     Account,
@@ -51,7 +52,7 @@ from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 
-class Operations(HoldOperations, AsksKinds, AsksClosedPeriods):
+class Operations(HoldOperations, AsksKinds, AsksClosedPeriods, AsksReconciliation):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """
