@@ -10,11 +10,11 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from lastro.errors import LockTimeout, Refusal
-from lastro.model.incident import Incident, OnDrift, Reconciled
+from lastro.model.incident import Incident, IncidentRule, OnDrift, Reconciled
 from lastro.model.limits import BALANCE_MAX, RECONCILIATION_ACCOUNTS_MAX, RECONCILIATION_SCANNED_MAX
 from lastro.plans.adjusting import adjust
 from lastro.plans.course import Act, Course, Pause
-from lastro.plans.drift import Look, described, drifts_of, read_look
+from lastro.plans.drift import Drift, Look, described, drifts_of, read_look
 from lastro.plans.incidents import Drifted, Noted, count_open, note_drift
 from lastro.plans.plan import Effect, Plan, step
 from lastro.plans.settling import State, settle
@@ -158,11 +158,12 @@ def _confirm(suspects: Mapping[int, Drifted], state: State) -> Plan[dict[int, Dr
     for look, drifts in again:
         before = suspects[look.account_id].drifts
         # Of a chain a look at the whole history finds the first break there ever was, which may be explained by now.
-        both = {rule: drift for rule, drift in drifts.items() if rule in before and rule != "chain"}
+        both: dict[IncidentRule, Drift] = {rule: drift for rule, drift in drifts.items() if rule in before and rule != "chain"}
         if "chain" in before:
             rows = yield step("reconciling.link", account_id=look.account_id, transfer_id=before["chain"].transfer_id)
             chain = described(before["chain"], rows[0]) if rows else None
-            both |= {} if chain is None else {"chain": chain}
+            if chain is not None:
+                both["chain"] = chain
         confirmed[look.account_id] = Drifted(look, both)
     return confirmed
 
