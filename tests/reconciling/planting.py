@@ -18,7 +18,7 @@ class Hands:
     """
 
     def __init__(self, ledger: Ledger, store: str, place: str) -> None:
-        self.ledger, self.store = ledger, store
+        self.ledger, self.store, self.url = ledger, store, place
         self.raw: Raw = RAW[store](place, ledger._operations.ledger)
         self._keys = 0
 

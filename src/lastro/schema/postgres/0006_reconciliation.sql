@@ -38,18 +38,21 @@ CREATE TABLE lastro.reconciliation (
 );
 INSERT INTO lastro.reconciliation (only_row) VALUES (true);
 
--- What retired partitions took out of an account's history.
+-- What retired partitions took out of an account's history. They may go in any order: only of an entry above
+-- `id_ceiling` all that came before it is either here or counted in here.
 CREATE TABLE lastro.carried_over (
     account_id bigint NOT NULL,
     amount bigint NOT NULL,
+    id_ceiling bigint NOT NULL,
     CONSTRAINT carried_over_once PRIMARY KEY (account_id)
 );
 -- Where partitions were retired before there was this table, what they took is what the balances have more than the
 -- history that is left. Elsewhere nothing is added up here.
-INSERT INTO lastro.carried_over (account_id, amount)
+INSERT INTO lastro.carried_over (account_id, amount, id_ceiling)
 SELECT
     balance.account_id,
-    balance.posted - coalesce(history.amount, 0)
+    balance.posted - coalesce(history.amount, 0),
+    (SELECT sequence.last_value FROM lastro.transfer_id AS sequence)
 FROM lastro.balance AS balance
 LEFT JOIN (
     SELECT

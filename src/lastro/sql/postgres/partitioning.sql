@@ -116,14 +116,16 @@ forgotten AS (
     WHERE reconciled.account_id = leaving.account_id AND reconciled.id_floor < %(to_id)s::bigint - 1
 )
 
-INSERT INTO lastro.carried_over (account_id, amount)
+INSERT INTO lastro.carried_over (account_id, amount, id_ceiling)
 SELECT
     leaving.account_id,
-    leaving.amount
+    leaving.amount,
+    %(to_id)s::bigint - 1
 FROM leaving
 ORDER BY leaving.account_id
 ON CONFLICT (account_id) DO UPDATE SET
-amount = carried_over.amount + excluded.amount;
+amount = carried_over.amount + excluded.amount,
+id_ceiling = greatest(carried_over.id_ceiling, excluded.id_ceiling);
 
 -- name: compose_retire
 -- The statement that takes a partition out of the history; the table stays, for an archive, under its name.

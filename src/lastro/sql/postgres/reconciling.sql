@@ -156,7 +156,8 @@ FROM reach;
 -- name: compare
 -- What is stored of some accounts, and what their history and their open holds say, all in one snapshot. The history is
 -- added up from where it was when both agreed last; a full pass starts with what retired partitions took out of it. Of
--- an account kept direct each entry must start from the sum of those before it and end with its own. A balance that is
+-- an account kept direct each entry must start from the sum of those before it and end with its own, where nothing was
+-- retired from above it. A balance that is
 -- kept summed is its history, and may differ only by what was carried over.
 -- locks: none   returns: 1 row an account
 WITH asked AS MATERIALIZED (
@@ -170,7 +171,7 @@ WITH asked AS MATERIALIZED (
         base.changed_at,
         known.id_floor AS agreed_id,
         coalesce(carried.amount, 0) AS carried_amount,
-        carried.account_id IS NOT NULL AS is_carried,
+        carried.id_ceiling AS carried_id,
         CASE WHEN known.history_amount IS NULL OR %(full_pass)s::boolean THEN 0 ELSE known.id_floor END AS id_floor,
         CASE
             WHEN known.history_amount IS NULL OR %(full_pass)s::boolean THEN coalesce(carried.amount, 0)
@@ -219,7 +220,7 @@ CROSS JOIN LATERAL (
             WHERE
                 asked.keeping IS DISTINCT FROM 'hot'
                 OR NOT (
-                    asked.is_carried
+                    coalesce(tail.transfer_id <= asked.carried_id, false)
                     OR EXISTS (
                         SELECT FROM lastro.transfer AS credited
                         WHERE credited.credit_id = asked.account_id AND credited.id = tail.transfer_id
@@ -243,6 +244,7 @@ CROSS JOIN LATERAL (
             side.id,
             side.amount,
             (side.balance_before IS NOT NULL OR side.balance_after IS NOT NULL)
+            AND side.id > coalesce(asked.carried_id, 0)
             AND (
                 side.balance_before IS DISTINCT FROM asked.start_amount + sum(side.amount) OVER running - side.amount
                 OR side.balance_after IS DISTINCT FROM asked.start_amount + sum(side.amount) OVER running
