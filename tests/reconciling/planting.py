@@ -40,9 +40,7 @@ class Hands:
         """Credit an account through the ledger; return the transfer's id."""
         self._keys += 1
         key = f"{account}:{self._keys}"
-        posted = self.ledger.post(
-            key=key, kind="fund", debit="world", credit=account, amount=amount, currency="BRL"
-        )
+        posted = self.ledger.post(key=key, kind="fund", debit="world", credit=account, amount=amount, currency="BRL")
         return posted.transfer.id
 
     def hold(self, account: str, amount: int) -> None:
@@ -85,6 +83,4 @@ class Hands:
     def found(self, **options: Any) -> set[tuple[str | None, str, int, int]]:
         """Reconcile; return account, rule and numbers of each open incident."""
         self.ledger.reconcile(**options)
-        return {
-            (each.account, each.rule, each.expected, each.found) for each in self.ledger.incidents(limit=1_000)
-        }
+        return {(each.account, each.rule, each.expected, each.found) for each in self.ledger.incidents(limit=1_000)}

@@ -49,7 +49,9 @@ def test_each_kind_of_drift_is_found_where_it_is(hands: Hands, caplog: pytest.Lo
     hands.raw("UPDATE {s}.transfer SET credit_before = 299, credit_after = 309 WHERE id = %s", chained)
 
     measured: list[str] = []
-    stop = listen(lambda name, _, labels: measured.append(labels["rule"]) if name == "lastro_incidents_opened" else None)
+    stop = listen(
+        lambda name, _, labels: measured.append(labels["rule"]) if name == "lastro_incidents_opened" else None
+    )
     with caplog.at_level(logging.ERROR, "lastro.reconciliation"):
         found = hands.found()
         again = hands.found()
@@ -75,7 +77,9 @@ def test_each_kind_of_drift_is_found_where_it_is(hands: Hands, caplog: pytest.Lo
     assert len(measured) == len(expected)
     errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert len(errors) == len(expected)
-    assert any("account 'inserted' in BRL, rule balance: expected 325, found 300 (agreed up to" in each for each in errors)
+    assert any(
+        "account 'inserted' in BRL, rule balance: expected 325, found 300 (agreed up to" in each for each in errors
+    )
 
 
 @pytest.mark.case("C073")

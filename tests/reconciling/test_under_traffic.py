@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lastro import Ledger, LastroError, Reconciled
+from lastro import LastroError, Ledger, Reconciled
 from lastro.model.account import Keeping
 from lastro.plans import reconciling
 from lastro.testing import assert_balanced, temporary_ledger
@@ -164,7 +164,7 @@ def prove(hands: Hands, url: str, postings: int, monkeypatch: pytest.MonkeyPatch
     assert hands.found() == set()
     assert hands.ledger.incidents(open=False) == []
     assert_balanced(hands.ledger)
-    print(f"{hands.store}: {dict(done)}, {len(rounds)} rounds, 0 incidents")
+    print(f"{hands.store}: {dict(done)}, {len(rounds)} rounds, 0 incidents")  # noqa: T201
 
 
 def test_nothing_is_reported_while_everything_goes_on(hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:

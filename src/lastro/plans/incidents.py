@@ -95,9 +95,7 @@ def _note(
         return incident_id
     # Another reconciler was faster; its incident is the one.
     known = yield from _known([look.account_id])
-    return next(
-        (each.id for each in known.get(look.account_id, []) if each.rule == drift.rule and each.is_open), None
-    )
+    return next((each.id for each in known.get(look.account_id, []) if each.rule == drift.rule and each.is_open), None)
 
 
 def _known(account_ids: Sequence[int]) -> Plan[dict[int, list[_Known]]]:

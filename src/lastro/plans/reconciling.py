@@ -103,9 +103,7 @@ def _reconcile_batch(account_ids: Sequence[int], state: State, terms: Terms) -> 
     if to_note:
         noted = yield Act(partial(note_drift, to_note, now=terms.now))
     # Also of an account that differs and was explained: up to the bound its history is what it is.
-    agreed = [
-        each.look for each in looked if each.look.has_both_rows and each.look.account_id not in noted.unexplained
-    ]
+    agreed = [each.look for each in looked if each.look.has_both_rows and each.look.account_id not in noted.unexplained]
     if agreed:
         yield Act(partial(_note, agreed))
     for incident in noted.opened:
@@ -142,9 +140,7 @@ def _moved(after_id: int, state: State, *, full: bool) -> Plan[_Page]:
 
 
 def _look(account_ids: Sequence[int], state: State, *, full: bool) -> Plan[list[Drifted]]:
-    rows = yield step(
-        "reconciling.compare", account_ids=list(account_ids), settled_id=state.settled_id, full_pass=full
-    )
+    rows = yield step("reconciling.compare", account_ids=list(account_ids), settled_id=state.settled_id, full_pass=full)
     looks = [read_look(row) for row in rows]
     return [Drifted(look, drifts_of(look)) for look in looks]
 
@@ -158,7 +154,9 @@ def _confirm(suspects: Mapping[int, Drifted], state: State) -> Plan[dict[int, Dr
     for look, drifts in again:
         before = suspects[look.account_id].drifts
         # Of a chain a look at the whole history finds the first break there ever was, which may be explained by now.
-        both: dict[IncidentRule, Drift] = {rule: drift for rule, drift in drifts.items() if rule in before and rule != "chain"}
+        both: dict[IncidentRule, Drift] = {
+            rule: drift for rule, drift in drifts.items() if rule in before and rule != "chain"
+        }
         if "chain" in before:
             rows = yield step("reconciling.link", account_id=look.account_id, transfer_id=before["chain"].transfer_id)
             chain = described(before["chain"], rows[0]) if rows else None

@@ -59,8 +59,8 @@ WHERE only_row = 1;
 
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
--- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't gone. What
--- stands in the tail or is held without a base row belongs to the page too.
+-- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
+-- gone. What stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS (
     SELECT
@@ -316,12 +316,12 @@ VALUES (
     %(account_ids)s, %(amounts)s, %(helds)s, %(payments)s, %(changed_at)s, %(id_floors)s, %(history_amounts)s
 )
 ON DUPLICATE KEY UPDATE
-amount = VALUES(amount),
-held = VALUES(held),
-payments = VALUES(payments),
-changed_at = VALUES(changed_at),
-id_floor = VALUES(id_floor),
-history_amount = VALUES(history_amount);
+amount = VALUES (amount),
+held = VALUES (held),
+payments = VALUES (payments),
+changed_at = VALUES (changed_at),
+id_floor = VALUES (id_floor),
+history_amount = VALUES (history_amount);
 
 -- name: lock_one
 -- Queue behind whoever writes an account, by its id; the account outside the books of its currency comes with it.

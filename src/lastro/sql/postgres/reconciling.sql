@@ -60,9 +60,9 @@ WHERE only_row;
 
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
--- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't gone. A
--- transfer is looked for account by account, in the two indexes of the history; the LIMITs keep the planner from
--- reading all of it. What stands in the tail or is held without a base row belongs to the page too.
+-- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
+-- gone. A transfer is looked for account by account, in the two indexes of the history: the LIMITs keep the planner
+-- from reading all of it. What stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS MATERIALIZED (
     SELECT
@@ -157,8 +157,7 @@ FROM reach;
 -- What is stored of some accounts, and what their history and their open holds say, all in one snapshot. The history is
 -- added up from where it was when both agreed last; a full pass starts with what retired partitions took out of it. Of
 -- an account kept direct each entry must start from the sum of those before it and end with its own, where nothing was
--- retired from above it. A balance that is
--- kept summed is its history, and may differ only by what was carried over.
+-- retired from above it. A balance that is kept summed is its history, and may differ only by what was carried over.
 -- locks: none   returns: 1 row an account
 WITH asked AS MATERIALIZED (
     SELECT

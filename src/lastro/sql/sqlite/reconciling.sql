@@ -1,5 +1,5 @@
--- Reconciling: which accounts moved, and whether what is stored of them is what their history says. Whatever is compared
--- is read by one statement, in one snapshot. Sums go in two halves of 32 bits, for sum() fails where a partial sum
+-- Reconciling: which accounts moved, and whether what is stored of them is what their history says. Whatever is
+-- compared is read by one statement, in one snapshot. Sums go in two halves of 32 bits, for sum() fails where a partial sum
 -- leaves 64; the running sum of an account is a balance it once had, and one writer at a time never left the range.
 
 -- name: state
@@ -47,8 +47,8 @@ WHERE only_row = 1;
 
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
--- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't gone. What
--- stands in the tail or is held without a base row belongs to the page too.
+-- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
+-- gone. What stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS MATERIALIZED (
     SELECT
