@@ -56,7 +56,7 @@ UNREAD = {
     "closed_periods.note",
     "closed_periods.move_bound",
     "incidents.open",
-    "reconciling.adjust",
+    "adjusting.write",
 }
 # Steps that return what they wrote, and can't write the NULLs with which statements are run here for their columns.
 RETURN_WRITTEN = {"points_rules.define": {"defined_at"}, "points_earning.note_cancelled": {"cancelled_at"}}

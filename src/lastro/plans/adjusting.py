@@ -29,7 +29,7 @@ def adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[b
 
 
 def _adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[bool]:
-    locked = yield step("reconciling.lock_one", account_id=account_id, world=WORLD)
+    locked = yield step("adjusting.lock", account_id=account_id, world=WORLD)
     if not locked:
         return False
     # In a following statement, which sees what was committed while ours waited, and reads all of the history.
@@ -38,7 +38,7 @@ def _adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[
     difference = look.stored - look.history
     if look.keeping == "summed" or not 0 < abs(difference) <= AMOUNT_MAX:
         return False
-    written = yield step("reconciling.adjust", **_entry(look, difference, locked[0], incident_id), now=now)
+    written = yield step("adjusting.write", **_entry(look, difference, locked[0], incident_id), now=now)
     return bool(written)
 
 
