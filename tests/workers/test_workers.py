@@ -229,7 +229,7 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
     assert (len(opened), len(WORK)) == (4, 3)
     again = workers_for(["partitions", "partitions"], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in again] == ["partition_keeper"]
-    with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions, expire"):
+    with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions, expire, reconcile"):
         workers_for(["settle"], open_ledger=open_ledger, stopping=lambda: False)
 
 

@@ -12,7 +12,7 @@ import json
 from functools import partial
 from typing import Final, NamedTuple
 
-from lastro.errors import LockTimeout
+from lastro.errors import LockTimeout, Refusal
 from lastro.model.limits import RECONCILIATION_LOOKS_MAX
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.plan import Effect, Plan, step
@@ -43,8 +43,9 @@ def settle() -> Course[State]:
         if state.candidate_id is None:
             state = yield from _candidate(state)
             state = yield from _awaited(state, looks=RECONCILIATION_LOOKS_MAX)
-    except LockTimeout:
-        # Somebody else reads MariaDB's list of transactions all the time; the bound stays where it is.
+    except (LockTimeout, Refusal):
+        # On MariaDB somebody else reads the list of transactions all the time, or this login may not. The bound stays
+        # where it is: what lies above it is read again by every round, and nothing is missed.
         return state
     return state
 
