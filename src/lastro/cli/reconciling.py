@@ -74,8 +74,8 @@ def _once(terminal: Terminal, *, full: bool, on_drift: OnDrift) -> bool:
     terminal.show(
         reconciled_document(done) | {"incidents": [incident_document(incident) for incident in drift]},
         table=[_row(incident) for incident in drift],
-        note=f"{done.accounts} accounts compared, {done.skipped} unmoved; {done.drifted} differ, "
-        f"{done.open_incidents} incidents are open",
+        note=f"accounts compared: {done.accounts}, unmoved: {done.skipped}, differing: {done.drifted}; "
+        f"open incidents: {done.open_incidents}",
     )
     return done.open_incidents > 0
 

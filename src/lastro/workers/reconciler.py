@@ -57,7 +57,7 @@ class Reconciler:
         measure("lastro_reconciled_accounts", done.accounts)
         if done.open_incidents:
             self.found_drift = True
-            _log.warning("%d incidents are open until somebody explains them: lastro incidents", done.open_incidents)
+            _log.warning("open incidents: %d, until somebody explains them (lastro incidents)", done.open_incidents)
         return Facts({"accounts": done.accounts, "skipped": done.skipped, "opened": done.opened})
 
     def close(self) -> None:
