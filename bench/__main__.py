@@ -23,6 +23,7 @@ from bench import (
     memory,
     points,
     reading,
+    reconciling,
     report,
     scripts,
     stores,
@@ -41,6 +42,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "folding": folding.measure,
     "checkout": checkouts.measure,
     "points": points.measure,
+    "reconciling": reconciling.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

@@ -22,6 +22,7 @@ class Scale:
     # Earlier movements of a member beside which an earning is measured, and lots that expire.
     movements: tuple[int, ...]
     due_lots: int
+    reconciled_accounts: int
     checkouts_s: int
     memory_posts: int
     # Parts that are measured again with the slow flush.
@@ -42,6 +43,7 @@ QUICK = Scale(
     reads=50,
     movements=(10, 1_000),
     due_lots=2_000,
+    reconciled_accounts=20_000,
     checkouts_s=1,
     memory_posts=20_000,
     slow_parts=frozenset({"sql"}),
@@ -57,6 +59,7 @@ NORMAL = Scale(
     reads=300,
     movements=(10, 1_000, 100_000),
     due_lots=100_000,
+    reconciled_accounts=200_000,
     checkouts_s=5,
     memory_posts=200_000,
     slow_parts=SLOW_PARTS,
@@ -72,6 +75,7 @@ FULL = Scale(
     reads=1_000,
     movements=(10, 1_000, 100_000),
     due_lots=100_000,
+    reconciled_accounts=1_000_000,
     checkouts_s=15,
     memory_posts=1_000_000,
     slow_parts=SLOW_PARTS,
