@@ -24,6 +24,7 @@ from bench import (
     page,
     points,
     reading,
+    reconciling,
     report,
     scripts,
     statements,
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "folding": folding.measure,
     "checkout": checkouts.measure,
     "points": points.measure,
+    "reconciling": reconciling.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

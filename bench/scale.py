@@ -25,6 +25,7 @@ class Scale:
     # Entries of one account, and the days that they lie on.
     history_entries: int
     history_days: int
+    reconciled_accounts: int
     checkouts_s: int
     memory_posts: int
     # Parts that are measured again with the slow flush.
@@ -47,6 +48,7 @@ QUICK = Scale(
     due_lots=2_000,
     history_entries=20_000,
     history_days=20,
+    reconciled_accounts=20_000,
     checkouts_s=1,
     memory_posts=20_000,
     slow_parts=frozenset({"sql"}),
@@ -64,6 +66,7 @@ NORMAL = Scale(
     due_lots=100_000,
     history_entries=1_000_000,
     history_days=365,
+    reconciled_accounts=200_000,
     checkouts_s=5,
     memory_posts=200_000,
     slow_parts=SLOW_PARTS,
@@ -81,6 +84,7 @@ FULL = Scale(
     due_lots=100_000,
     history_entries=10_000_000,
     history_days=365,
+    reconciled_accounts=1_000_000,
     checkouts_s=15,
     memory_posts=1_000_000,
     slow_parts=SLOW_PARTS,

@@ -111,6 +111,9 @@ TARGETS = (
         "MariaDB, hot over a naive UPDATE of one row, 32 clients, times", "stores.mariadb.hot_over_naive_one_row.32.F0",
         "times", 5.0,
     ),
+    Target("reconciliation, unmoved accounts passed over, accounts/s", "reconciling.skip.F0", "per_s", 200_000),
+    Target("reconciliation, memory growth over what moved", "reconciling.moved.F0", "growth", 0.10, at_most=True),
+    Target("posts beside reconciliation, p99 over without, times", "reconciling.posts.F0", "p99_ratio", 1.2, at_most=True),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from lastro.errors import (
     HoldClosed,
     HoldConflict,
     HoldExceeded,
+    IncidentExplained,
     InsufficientFunds,
     InvalidInput,
     KeyRaceLost,
@@ -40,6 +41,7 @@ from lastro.errors import (
     UnknownAccount,
     UnknownActivity,
     UnknownHold,
+    UnknownIncident,
     UnknownMember,
     UnknownRule,
     UnknownTransfer,
@@ -50,6 +52,7 @@ from lastro.model.account import Account, Balance, Keeping
 from lastro.model.allocation import allocate, proportion
 from lastro.model.closing import PeriodClosing
 from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
+from lastro.model.incident import Incident, Reconciled
 from lastro.model.kind import PREPAID, Kind
 from lastro.model.money import Money
 from lastro.model.statement import StatementHead, StatementLine
@@ -83,6 +86,8 @@ __all__ = [
     "HoldConflict",
     "HoldEvent",
     "HoldExceeded",
+    "Incident",
+    "IncidentExplained",
     "InsufficientFunds",
     "InvalidInput",
     "Keeping",
@@ -102,6 +107,7 @@ __all__ = [
     "PeriodConflict",
     "Placed",
     "Posted",
+    "Reconciled",
     "Refusal",
     "Released",
     "RuleConflict",
@@ -116,6 +122,7 @@ __all__ = [
     "UnknownAccount",
     "UnknownActivity",
     "UnknownHold",
+    "UnknownIncident",
     "UnknownMember",
     "UnknownRule",
     "UnknownTransfer",

@@ -21,6 +21,7 @@ __all__ = [
     "HoldClosed",
     "HoldConflict",
     "HoldExceeded",
+    "IncidentExplained",
     "InsufficientFunds",
     "InvalidInput",
     "KindConflict",
@@ -40,6 +41,7 @@ __all__ = [
     "UnknownAccount",
     "UnknownActivity",
     "UnknownHold",
+    "UnknownIncident",
     "UnknownMember",
     "UnknownRule",
     "UnknownTransfer",
@@ -254,6 +256,18 @@ class HistoryRetired(Refusal):
     """Entries that the answer needs were retired with their partition. Details: `account`, `currency`."""
 
     code = "history_retired"
+
+
+class UnknownIncident(Refusal):
+    """No incident has this number in this ledger. Details: `incident`."""
+
+    code = "unknown_incident"
+
+
+class IncidentExplained(Refusal):
+    """The incident was explained already, in other words. Details: `incident`, `explanation`, `explained_by`."""
+
+    code = "incident_explained"
 
 
 class SchemaOutdated(Refusal):

@@ -21,6 +21,7 @@ from lastro.embedded import EmbeddedServer
 from lastro.model.limits import CONSOLIDATION_ROWS_MAX
 from lastro.testing import assert_balanced
 from tests.cli.conftest import WAIT_S
+from tests.support.migrations import MIGRATIONS
 from tests.workers.filling import fill_tail, rows_in_tail
 
 Script = Callable[..., "subprocess.Popen[str]"]
@@ -216,7 +217,7 @@ def test_up_brings_a_server_a_ledger_and_its_workers(tmp_path: Path, script: Scr
         "event": "ready",
         "database_url": f"embedded://{tmp_path / 'data'}",
         "ledger": "lastro",
-        "applied": ["0001_core", "0002_points", "0003_holds", "0004_kinds", "0005_closings"],
+        "applied": MIGRATIONS,
     }
     there = {"LASTRO_DATABASE_URL": ready["database_url"], "LASTRO_LEDGER": ""}
     posted = script(

@@ -37,6 +37,15 @@ ROWS: dict[str, dict[str, Any]] = {
         "recorded_at": "2026-01-01Z",
     },
     "open_hold": {"hold_id": 900, "account_id": 1, "left_over": 5, "listed": False, "due_at": "2026-02-01Z"},
+    "reconciled": {
+        "account_id": 1, "amount": 5, "held": 0, "payments": 0, "changed_at": "2026-01-01Z", "id_floor": 0,
+    },
+    "reconciliation": {"only_row": True, "checked_id": 0, "settled_id": 0},
+    "carried_over": {"account_id": 1, "amount": 5, "id_ceiling": 9},
+    "incident": {
+        "id": 900, "account_id": 1, "rule": "balance", "expected": 1, "found": 2, "opened_at": "2026-01-01Z",
+        "last_seen_at": "2026-01-01Z",
+    },
     "points_rule": {
         "name": "r", "version": 1, "activity": "game", "points": 10, "currency": "PTS", "period": "week",
         "time_zone": "UTC", "priority": 0, "beyond_cap": "fit", "defined_at": "2026-01-01Z",
@@ -124,6 +133,21 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ],
     ("open_hold", "open_hold_once"): [{"left_over": 4}],
     ("open_hold", "open_hold_left_positive"): [{"left_over": 0}, {"left_over": -1}, {"captured": -1}, {"released": -1}],
+    ("reconciled", "reconciled_once"): [{"amount": 6}],
+    ("reconciliation", "reconciliation_once"): [TWICE],
+    ("reconciliation", "reconciliation_is_one"): [{"only_row": False}],
+    ("carried_over", "carried_over_once"): [{"amount": 6}],
+    ("incident", "incident_once"): [{"account_id": 2}],
+    ("incident", "incident_rule_known"): [{"rule": "mood"}],
+    ("incident", "incident_differs"): [{"found": 1}],
+    ("incident", "incident_explained_by_name"): [
+        {"explained_at": "2026-01-02Z"},
+        {"explained_at": "2026-01-02Z", "explanation": "e"},
+        {"explained_at": "2026-01-02Z", "explained_by": "a"},
+        {"explained_at": "2026-01-02Z", "explanation": "", "explained_by": "a"},
+        {"explanation": "e"},
+        {"explained_by": "a"},
+    ],
     ("points_rule", "points_rule_version_once"): [{"points": 11}],
     ("points_rule", "points_rule_texts_length"): [
         {"name": ""}, {"name": "r" * 65}, {"activity": ""}, {"activity": "a" * 65}, {"currency": ""},
@@ -174,12 +198,13 @@ APPEND_ONLY = (
     "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
     *POINTS_HISTORY,
 )  # fmt: skip
-NEVER_DELETED = ("account", "base", "closed_period", "open_mark", "points_member")
+NEVER_DELETED = ("account", "base", "closed_period", "incident", "open_mark", "points_member")
 TRIGGERS = {
     *((table, f"{table}_append_only") for table in APPEND_ONLY),
     *((table, f"{table}_not_truncated") for table in (*APPEND_ONLY, "transfer_default")),
     *((table, f"{table}_not_deleted") for table in NEVER_DELETED),
     ("closed_period", "closed_period_not_truncated"),
+    ("incident", "incident_not_truncated"),
     ("closed_period", "closed_period_explained"),
     ("open_mark", "open_mark_not_truncated"),
 }
@@ -201,10 +226,11 @@ def insert(connection: Connection, table: str, row: dict[str, Any]) -> None:
 
 
 def without_its_row(connection: Connection) -> None:
-    """Take away the row that each of two tables always has, so that one can be written."""
+    """Take away the row that some tables always have, so that one can be written."""
     connection.execute("SET LOCAL session_replication_role = replica")
     connection.execute("DELETE FROM closed_period")
     connection.execute("DELETE FROM open_mark")
+    connection.execute("DELETE FROM reconciliation")
     connection.execute("SET LOCAL session_replication_role = origin")
 
 
@@ -272,11 +298,14 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor",
         "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause", "hold.group_name",
         "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
-        "hold_event.source", "hold_event.transfer_id", "kind.undone_by", "lot.expires_at", "open_hold.guard_ends_at",
-        "open_lot.expires_at", "open_mark.id_ceiling", "open_mark.marked_at", "open_mark.newest_at",
+        "hold_event.source", "hold_event.transfer_id", "incident.agreed_id", "incident.cleared_at",
+        "incident.explained_at", "incident.explained_by", "incident.explanation", "incident.transfer_id",
+        "kind.undone_by", "lot.expires_at", "open_hold.guard_ends_at", "open_lot.expires_at",
+        "open_mark.id_ceiling", "open_mark.marked_at", "open_mark.newest_at",
         "open_mark.waits_for", "period_closing.actor", "period_closing.key", "period_closing.reason",
         "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap", "points_rule.lot_days",
-        "transfer.actor", "transfer.cause",
+        "reconciled.history_amount", "reconciliation.candidate_id", "reconciliation.finished_at",
+        "reconciliation.waits_for", "transfer.actor", "transfer.cause",
         "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
         "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip
@@ -325,6 +354,8 @@ def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPa
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")
     points.cancel("g")
+    insert(connection, "incident", ROWS["incident"])
+    connection.commit()
     return connection
 
 

@@ -13,10 +13,10 @@ import pytest
 import lastro
 from lastro import Ledger
 from tests.schema.catalogue import described
+from tests.support.migrations import MIGRATIONS
 
 Connection = psycopg.Connection[Any]
 WAIT_S = 30
-MIGRATIONS = ["0001_core", "0002_points", "0003_holds", "0004_kinds", "0005_closings"]
 
 
 @pytest.fixture

@@ -60,6 +60,8 @@ UNREAD = {
     "closings.advance",
     "closings.finish",
     "closings.follow",
+    "incidents.open",
+    "adjusting.write",
 }
 # Steps that return what they wrote, and can't write the NULLs with which statements are run here for their columns.
 RETURN_WRITTEN = {"points_rules.define": {"defined_at"}, "points_earning.note_cancelled": {"cancelled_at"}}
@@ -68,12 +70,15 @@ EXTRA = {"digest"}
 # Parameters that can't be NULL where a statement is only run for its columns.
 VALUES = {
     "rows_max": 1,
+    "accounts_max": 1,
     "lots_max": 1,
     "original_id": 1,
     "already": 0,
     "amount": 1,
     "original_amount": 1,
     "transfer_id": 1,
+    "candidate_id": 1,
+    "checked_id": 1,
 }
 
 

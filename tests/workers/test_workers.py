@@ -21,6 +21,8 @@ from lastro.workers.consolidator import Consolidator
 from lastro.workers.loop import Loop
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
+from lastro.workers.reconciler import INTERVAL_MS as RECONCILING_MS
+from lastro.workers.reconciler import Reconciler
 from lastro.workers.roster import WORK, workers_for
 from tests.workers.filling import fill_tail, rows_in_tail
 
@@ -225,11 +227,14 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
         return opened[-1]
 
     workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert [worker.name for worker in workers] == ["consolidator", "partition_keeper", "hold_expirer", "points_expirer"]
-    assert (len(opened), len(WORK)) == (4, 3)
+    assert [worker.name for worker in workers] == [
+        "consolidator", "partition_keeper", "hold_expirer", "points_expirer", "reconciler",
+    ]  # fmt: skip
+    assert (len(opened), len(WORK)) == (5, 4)
     again = workers_for(["partitions", "partitions"], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in again] == ["partition_keeper"]
-    with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions, expire"):
+    words = "no work called 'settle'; there is: consolidate, partitions, expire, reconcile"
+    with pytest.raises(InvalidInput, match=words):
         workers_for(["settle"], open_ledger=open_ledger, stopping=lambda: False)
 
 
@@ -237,3 +242,31 @@ def test_the_intervals_are_the_promised_ones() -> None:
     """The consolidator ticks every 500 ms, the others every minute; batches have at most 5,000 rows and 500 lots."""
     assert (Consolidator.interval_ms, PartitionKeeper.interval_ms, BATCH) == (500, 60_000, 5_000)
     assert (PointsExpirer.interval_ms, LOTS_EXPIRED_MAX) == (60_000, 500)
+    assert RECONCILING_MS == 600_000
+
+
+@pytest.mark.req("2.7")
+@pytest.mark.req("3.19")
+def test_the_reconciler_measures_and_warns(
+    ledger: Ledger,
+    connection: psycopg.Connection[Any],
+    heard: list[tuple[str, float]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A tick says what it compared; while an incident is open each says so, and the worker remembers."""
+    ledger.open_account("a", "BRL")
+    reconciler = Reconciler(ledger)
+    assert reconciler.run_once().figures == {"accounts": 2, "skipped": 0, "opened": 0}
+    assert (("lastro_open_incidents", 0) in heard, reconciler.found_drift) == (True, False)
+    connection.execute("UPDATE base SET amount = 5 WHERE floor = 0")
+    connection.commit()
+    assert reconciler.run_once().figures == {"accounts": 1, "skipped": 1, "opened": 1}
+    caplog.clear()
+    assert reconciler.run_once().figures["opened"] == 0
+    assert reconciler.found_drift
+    assert [value for name, value in heard if name == "lastro_open_incidents"] == [0, 1, 1]
+    assert [value for name, value in heard if name == "lastro_drifted_accounts"] == [0, 1, 1]
+    assert [value for name, value in heard if name == "lastro_incidents_opened"] == [1]
+    assert "open incidents: 1" in caplog.text
+    assert reconciler.run_once().more is False
+    assert Reconciler(ledger, stopping=lambda: True).run_once().figures["accounts"] == 1

@@ -21,6 +21,7 @@ from lastro.cli import (
     posting,
     proving,
     reading,
+    reconciling,
     schema,
     statements,
     working,
@@ -70,6 +71,7 @@ statements.register(app)
 holds.register(app)
 kinds.register(app)
 periods.register(app)
+reconciling.register(app)
 partitions.register(app)
 working.register(app)
 embedded.register(app)

@@ -14,6 +14,7 @@ from lastro.errors import Fault, LastroError, Refusal
 from lastro.model.account import Account, Balance
 from lastro.model.closing import PeriodClosing
 from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
+from lastro.model.incident import Incident, Reconciled
 from lastro.model.kind import Kind
 from lastro.model.transfer import Entry, Posted, Transfer
 from lastro.plans.expiring import HoldsExpired
@@ -47,6 +48,36 @@ def balance_document(balance: Balance, *, at: datetime | None) -> dict[str, Any]
         "held": _amount(balance.held),
         "available": _amount(balance.available),
         "at": _moment(at),
+    }
+
+
+def reconciled_document(reconciled: Reconciled) -> dict[str, Any]:
+    """
+    Return what one round of reconciliation did.
+    """
+    return reconciled._asdict()
+
+
+def incident_document(incident: Incident) -> dict[str, Any]:
+    """
+    Return drift that was found; `expected` and `found` are minor units, or rows for the rules "tail" and "account".
+    """
+    return {
+        "id": incident.id,
+        "account": incident.account,
+        "currency": incident.currency,
+        "account_id": str(incident.account_id),
+        "rule": incident.rule,
+        "expected": _amount(incident.expected),
+        "found": _amount(incident.found),
+        "agreed_id": incident.agreed_id,
+        "transfer_id": incident.transfer_id,
+        "opened_at": _moment(incident.opened_at),
+        "last_seen_at": _moment(incident.last_seen_at),
+        "cleared_at": _moment(incident.cleared_at),
+        "explained_at": _moment(incident.explained_at),
+        "explanation": incident.explanation,
+        "explained_by": incident.explained_by,
     }
 
 

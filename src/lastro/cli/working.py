@@ -59,7 +59,7 @@ def work(
     unknown = [name for name in names or [] if name not in WORK]
     if unknown:
         raise typer.BadParameter(f"there is no work called {unknown[0]!r}; there is: {', '.join(WORK)}")
-    _log_to_stderr()
+    log_to_stderr()
     _run_crew(terminal, names or [], url=terminal.database_url())
 
 
@@ -76,7 +76,7 @@ def up(
     """
     if data is not None and terminal.given_url is not None:
         raise typer.BadParameter("give --data or --database-url, not both", param_hint="--data")
-    _log_to_stderr()
+    log_to_stderr()
     if port != PORT:
         _log.warning("--port %d has no effect: this release has no HTTP service", port)
     if data is None and terminal.named_url is not None:
@@ -109,7 +109,10 @@ def _run_crew(terminal: Terminal, names: list[str], *, url: str) -> None:
         terminal.say_json({"event": "stopped", "workers": totals_document(totals)})
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
+    """
+    Let the workers say on stderr what they do.
+    """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=LOG_FORMAT)
     # Its pool reports each attempt to connect; the workers say what comes of it.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)

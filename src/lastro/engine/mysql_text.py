@@ -25,7 +25,7 @@ _MARK = re.compile(
     r"/\*(?P<held> held)?(?P<or_none> or none)?(?: hot (?P<hot>debit|credit))?(?P<each> each)?(?: by (?P<by>\w+))? \*/\s*"
 )
 _CURRENT = "/* current */"
-_VALUES = re.compile(r"(?P<head>.*\bVALUES\s*)(?P<row>\(.*?\))(?P<tail>\s*ON DUPLICATE KEY UPDATE.*)?", re.DOTALL)
+_VALUES = re.compile(r"(?P<head>.*?\bVALUES\s*)(?P<row>\(.*?\))(?P<tail>\s*ON DUPLICATE KEY UPDATE.*)?", re.DOTALL)
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _TOGETHER = "__"
 PLACE = "place"

@@ -15,6 +15,7 @@ from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
+from lastro.ledger.reconciliation_async import AsyncReconciles
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.statement import By
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
@@ -210,7 +211,9 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
         return await self._run(self._operations.count(counter))
 
 
-class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods, AsyncReadsThePast):
+class AsyncLedger(
+    AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClosesPeriods, AsyncReadsThePast, AsyncReconciles
+):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect_async()`. Tasks of one loop may share it.
 

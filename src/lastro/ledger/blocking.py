@@ -15,6 +15,7 @@ from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
 from lastro.ledger.points_blocking import HeldPoints, Points
+from lastro.ledger.reconciliation import Reconciles
 from lastro.model.account import Account, Balance, Keeping
 from lastro.model.statement import By
 from lastro.model.transfer import Entry, Intent, Posted, Transfer
@@ -206,7 +207,7 @@ class HeldLedger(HeldHolds, PostsByKind):
         return self._run(self._operations.count(counter))
 
 
-class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast):
+class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast, Reconciles):
     """
     A ledger on connections of its own: each call is one transaction. Made by `lastro.connect()`. Threads may share it.
 

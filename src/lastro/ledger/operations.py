@@ -13,6 +13,7 @@ from lastro.ledger.closed_periods_operations import AsksClosedPeriods
 from lastro.ledger.closings_operations import AsksClosings
 from lastro.ledger.holds_operations import HoldOperations
 from lastro.ledger.kinds_operations import AsksKinds
+from lastro.ledger.reconciliation_operations import AsksReconciliation
 from lastro.model.account import (
     WORLD,
     Account,
@@ -53,7 +54,7 @@ from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 
-class Operations(HoldOperations, AsksKinds, AsksClosedPeriods, AsksClosings):
+class Operations(HoldOperations, AsksKinds, AsksClosedPeriods, AsksClosings, AsksReconciliation):
     """
     What can be asked of one ledger. Holds what this process believes of its accounts, shared by all who use it.
     """

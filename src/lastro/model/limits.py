@@ -67,6 +67,15 @@ PERIOD_CLOSES_AFTER_MS = 60_000
 PERIOD_CLOSINGS_MAX = 1_000
 REASON_CHARACTERS_MAX = 255
 
+# A page of accounts that reconciliation looks for movement in, and of those, the ones that one statement compares.
+RECONCILIATION_SCANNED_MAX = 20_000
+RECONCILIATION_ACCOUNTS_MAX = 500
+# How often a round looks whether the transactions have ended that its bound waits for; then it goes by the old bound.
+RECONCILIATION_LOOKS_MAX = 20
+ADJUSTMENT_LOCK_TIMEOUT_MS = 1_000
+INCIDENTS_LISTED_MAX = 1_000
+EXPLANATION_CHARACTERS_MAX = 1_000
+
 LOCK_TIMEOUT_MS = 3_000
 KEEPING_WAIT_MS = 30_000
 

@@ -80,6 +80,7 @@ def retire(name: str) -> Plan[Partition]:
     closing = yield step("partitioning.compose_close", name=name)
     yield Step("script", {}, script=closing[0]["script"])
     yield step("partitioning.carry_over", from_id=found.from_id, to_id=found.to_id)
+    yield step("partitioning.carry_history", from_id=found.from_id, to_id=found.to_id)
     composed = yield step("partitioning.compose_retire", name=name)
     yield Step("script", {}, script=composed[0]["script"])
     return found

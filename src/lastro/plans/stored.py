@@ -12,6 +12,7 @@ from lastro.errors import UnreadableRow
 from lastro.model.account import KEEPINGS, Account, Balance, Facts, Keeping, State
 from lastro.model.closing import PeriodClosing
 from lastro.model.hold import HOLD_EVENT_KINDS, HOLD_STATES, Hold, HoldEvent, HoldEventKind, HoldState
+from lastro.model.incident import INCIDENT_RULES, Incident, IncidentRule
 from lastro.model.kind import Kind
 from lastro.model.text import read_metadata
 from lastro.model.transfer import Entry, Side, Transfer
@@ -133,6 +134,29 @@ def read_closing(row: Row) -> PeriodClosing:
         reason=_optional_text(row, "reason"),
         actor=_optional_text(row, "actor"),
         recorded_at=_moment(row, "recorded_at"),
+    )
+
+
+def read_incident(row: Row) -> Incident:
+    """
+    Return drift that was found, with what was said of it.
+    """
+    return Incident(
+        id=_integer(row, "id"),
+        account=_optional_text(row, "account"),
+        currency=_optional_text(row, "currency"),
+        account_id=_integer(row, "account_id"),
+        rule=cast(IncidentRule, _word(row, "rule", INCIDENT_RULES)),
+        expected=whole(row, "expected"),
+        found=whole(row, "found"),
+        agreed_id=_optional_integer(row, "agreed_id"),
+        transfer_id=_optional_integer(row, "transfer_id"),
+        opened_at=_moment(row, "opened_at"),
+        last_seen_at=_moment(row, "last_seen_at"),
+        cleared_at=_optional_moment(row, "cleared_at"),
+        explained_at=_optional_moment(row, "explained_at"),
+        explanation=_optional_text(row, "explanation"),
+        explained_by=_optional_text(row, "explained_by"),
     )
 
 

@@ -16,6 +16,7 @@ from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
+from lastro.workers.reconciler import Reconciler
 
 
 class _Post(NamedTuple):
@@ -35,6 +36,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
         _Post(lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping), "points_expiring.due"),
     ),
     "close_days": (_Post(lambda ledger, stopping: DayCloser(ledger, stopping=stopping), "closings.hold"),),
+    "reconcile": (_Post(lambda ledger, stopping: Reconciler(ledger, stopping=stopping), "reconciling.moved"),),
 }
 WORK: Final = tuple(_ROSTER)
 

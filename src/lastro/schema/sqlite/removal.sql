@@ -3,6 +3,9 @@
 -- name: removal
 -- The ledger's views and tables, with what hangs on them.
 -- locks: the database's one write lock   returns: nothing
+DROP TABLE IF EXISTS lastro_incident;
+DROP TABLE IF EXISTS lastro_reconciliation;
+DROP TABLE IF EXISTS lastro_reconciled;
 DROP VIEW IF EXISTS lastro_hold_standing;
 DROP TABLE IF EXISTS lastro_open_hold;
 DROP TABLE IF EXISTS lastro_hold_event;

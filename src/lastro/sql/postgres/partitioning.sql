@@ -92,6 +92,41 @@ INNER JOIN summed ON leaving.account_id = summed.account_id
 WHERE base.account_id = leaving.account_id
 RETURNING base.account_id;
 
+-- name: carry_history
+-- Note what a partition takes out of each account's history, and forget how far that history was added up where the
+-- partition holds entries beyond. It is the partition's own rows that leave: nobody writes to it any more.
+-- locks: the rows of carried_over and reconciled of its accounts   returns: nothing
+WITH leaving AS MATERIALIZED (
+    SELECT
+        side.account_id,
+        sum(side.amount) AS amount
+    FROM (
+        SELECT debit_id AS account_id, -amount AS amount FROM lastro.transfer
+        WHERE id >= %(from_id)s::bigint AND id < %(to_id)s::bigint
+        UNION ALL
+        SELECT credit_id AS account_id, amount FROM lastro.transfer
+        WHERE id >= %(from_id)s::bigint AND id < %(to_id)s::bigint
+    ) AS side
+    GROUP BY side.account_id
+),
+
+forgotten AS (
+    DELETE FROM lastro.reconciled
+    USING leaving
+    WHERE reconciled.account_id = leaving.account_id AND reconciled.id_floor < %(to_id)s::bigint - 1
+)
+
+INSERT INTO lastro.carried_over (account_id, amount, id_ceiling)
+SELECT
+    leaving.account_id,
+    leaving.amount,
+    %(to_id)s::bigint - 1
+FROM leaving
+ORDER BY leaving.account_id
+ON CONFLICT (account_id) DO UPDATE SET
+amount = carried_over.amount + excluded.amount,
+id_ceiling = greatest(carried_over.id_ceiling, excluded.id_ceiling);
+
 -- name: compose_retire
 -- The statement that takes a partition out of the history; the table stays, for an archive, under its name.
 -- locks: none   returns: 1 row; what it composes takes ACCESS EXCLUSIVE on transfer

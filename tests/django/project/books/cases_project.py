@@ -173,6 +173,7 @@ class Migrating(Committing):
             ("lastro", "0003_holds"),
             ("lastro", "0004_kinds"),
             ("lastro", "0005_closings"),
+            ("lastro", "0006_reconciliation"),
             ("books", "0001_initial"),
         ]
         for label, name in reversed(recorded):

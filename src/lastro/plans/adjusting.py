@@ -1,0 +1,63 @@
+"""
+Adjusting: one entry that lets an account's history say what is stored of it; what is stored is never changed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from lastro.model.account import WORLD
+from lastro.model.limits import ADJUSTMENT_LOCK_TIMEOUT_MS, AMOUNT_MAX
+from lastro.model.text import metadata_json
+from lastro.plans.drift import Look, read_look
+from lastro.plans.plan import Plan, Row, step
+from lastro.plans.waiting import patiently
+
+KIND: Final = "adjustment"
+ACTOR: Final = "reconciler"
+
+
+def adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[bool]:
+    """
+    Write the adjustment of an incident, once, where the balance still differs; return whether it was written now.
+
+    The account's base row is locked, so that the entry stands in the chain where it belongs. A balance kept summed is
+    its own history: no entry can change by how much it differs.
+    """
+    return (yield from patiently(_adjust(account_id, incident_id, now=now), ADJUSTMENT_LOCK_TIMEOUT_MS))
+
+
+def _adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[bool]:
+    locked = yield step("adjusting.lock", account_id=account_id, world=WORLD)
+    if not locked:
+        return False
+    # In a following statement, which sees what was committed while ours waited, and reads all of the history.
+    rows = yield step("reconciling.compare", account_ids=[account_id], settled_id=0, full_pass=True)
+    look = read_look(rows[0])
+    difference = look.stored - look.history
+    if look.keeping == "summed" or not 0 < abs(difference) <= AMOUNT_MAX:
+        return False
+    written = yield step("adjusting.write", **_entry(look, difference, locked[0], incident_id), now=now)
+    return bool(written)
+
+
+def _entry(look: Look, difference: int, locked: Row, incident_id: int) -> dict[str, object]:
+    credited, world_id = difference > 0, locked["world_id"]
+    # Balances stand on the entries of accounts kept direct alone, as of every other transfer.
+    before, after = (look.history, look.stored) if look.keeping == "direct" else (None, None)
+    return {
+        "key": f"{KIND}:{incident_id}",
+        "debit_id": world_id if credited else look.account_id,
+        "credit_id": look.account_id if credited else world_id,
+        "amount": abs(difference),
+        "debit_before": None if credited else before,
+        "debit_after": None if credited else after,
+        "credit_before": before if credited else None,
+        "credit_after": after if credited else None,
+        "kind": KIND,
+        "cause": f"incident:{incident_id}",
+        "source": "reconciliation",
+        "actor": ACTOR,
+        "metadata": metadata_json({"history": str(look.history), "stored": str(look.stored)}),
+    }

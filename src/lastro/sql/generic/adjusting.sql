@@ -1,0 +1,3 @@
+-- Adjusting an account's history to what is stored.
+--
+-- others refused: reconciliation takes more than plain SQL; it needs PostgreSQL, MariaDB, MySQL or SQLite

@@ -1,0 +1,3 @@
+-- Incidents: drift that was found.
+--
+-- others refused: reconciliation takes more than plain SQL; it needs PostgreSQL, MariaDB, MySQL or SQLite

@@ -1,0 +1,3 @@
+-- Reconciling what is stored with the history.
+--
+-- others refused: reconciliation takes more than plain SQL; it needs PostgreSQL, MariaDB, MySQL or SQLite

@@ -1,0 +1,128 @@
+-- Incidents: drift that was found, until somebody has said what it was.
+
+-- name: unsettled
+-- Incidents of some accounts that aren't explained, or whose drift isn't gone.
+-- locks: none   returns: 1 row an incident
+SELECT
+    incident.id,
+    incident.account_id,
+    incident.rule,
+    incident.expected,
+    incident.found,
+    incident.transfer_id,
+    incident.cleared_at,
+    incident.explained_at
+FROM lastro.incident AS incident
+WHERE
+    incident.account_id IN (
+        SELECT wanted.account_id
+        FROM json_table(%(account_ids)s, '$[*]' COLUMNS (account_id bigint PATH '$')) AS wanted
+    )
+    AND (incident.cleared_at IS NULL OR incident.explained_at IS NULL)
+ORDER BY incident.id;
+
+-- name: open
+-- Note drift that was found, unless another round has done so.
+-- locks: none that a posting waits for   returns: 0 or 1 row: its id
+INSERT INTO lastro.incident (
+    account_id, rule, expected, found, agreed_id, transfer_id, opened_at, last_seen_at
+)
+VALUES (
+    %(account_id)s, %(rule)s, %(expected)s, %(found)s, %(agreed_id)s,
+    %(transfer_id)s, coalesce(%(now)s, utc_timestamp(6)), coalesce(%(now)s, utc_timestamp(6))
+)
+ON DUPLICATE KEY UPDATE id = incident.id + 0 * last_insert_id(0);
+SELECT last_insert_id() AS id
+FROM dual
+WHERE last_insert_id() > 0;
+
+-- name: see
+-- An open incident was met again, with these numbers.
+-- locks: the incident   returns: nothing
+UPDATE lastro.incident
+SET
+    expected = %(expected)s,
+    found = %(found)s,
+    transfer_id = %(transfer_id)s,
+    last_seen_at = coalesce(%(now)s, utc_timestamp(6)),
+    cleared_at = NULL
+WHERE id = %(incident_id)s AND explained_at IS NULL;
+
+-- name: clear
+-- These incidents were looked for and their drift is gone, or another one has taken its place.
+-- locks: the incidents   returns: nothing
+UPDATE lastro.incident
+SET cleared_at = coalesce(%(now)s, utc_timestamp(6))
+WHERE
+    id IN (
+        SELECT wanted.id
+        FROM json_table(%(incident_ids)s, '$[*]' COLUMNS (id bigint PATH '$')) AS wanted
+    )
+    AND cleared_at IS NULL;
+
+-- name: explain
+-- Say what an incident was, unless somebody has.
+-- locks: the incident   returns: nothing
+UPDATE lastro.incident
+SET
+    explained_at = coalesce(%(now)s, utc_timestamp(6)),
+    explanation = CONVERT(%(explanation)s USING utf8mb4),
+    explained_by = CONVERT(%(actor)s USING utf8mb4)
+WHERE id = %(incident_id)s AND explained_at IS NULL;
+
+-- name: find
+-- One incident.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    incident.id,
+    account.name AS account,
+    account.currency,
+    incident.account_id,
+    incident.rule,
+    incident.expected,
+    incident.found,
+    incident.agreed_id,
+    incident.transfer_id,
+    incident.opened_at,
+    incident.last_seen_at,
+    incident.cleared_at,
+    incident.explained_at,
+    CAST(incident.explanation AS binary) AS explanation,
+    CAST(incident.explained_by AS binary) AS explained_by
+FROM lastro.incident AS incident
+LEFT JOIN lastro.account AS account ON incident.account_id = account.id
+WHERE incident.id = %(incident_id)s;
+
+-- name: list
+-- A page of incidents, the newest first; those that nobody has explained, or all.
+-- locks: none   returns: up to rows_max rows
+SELECT
+    incident.id,
+    account.name AS account,
+    account.currency,
+    incident.account_id,
+    incident.rule,
+    incident.expected,
+    incident.found,
+    incident.agreed_id,
+    incident.transfer_id,
+    incident.opened_at,
+    incident.last_seen_at,
+    incident.cleared_at,
+    incident.explained_at,
+    CAST(incident.explanation AS binary) AS explanation,
+    CAST(incident.explained_by AS binary) AS explained_by
+FROM lastro.incident AS incident
+LEFT JOIN lastro.account AS account ON incident.account_id = account.id
+WHERE
+    (incident.explained_at IS NULL OR %(only_open)s = 0)
+    AND incident.id < %(before_id)s
+ORDER BY incident.id DESC
+LIMIT %(rows_max)s;
+
+-- name: count_open
+-- How many incidents nobody has explained.
+-- locks: none   returns: 1 row
+SELECT count(*) AS incidents
+FROM lastro.incident AS incident
+WHERE incident.explained_at IS NULL;

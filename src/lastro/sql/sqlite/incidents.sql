@@ -1,0 +1,117 @@
+-- Incidents: drift that was found, until somebody has said what it was.
+
+-- name: unsettled
+-- Incidents of some accounts that aren't explained, or whose drift isn't gone.
+-- locks: none   returns: 1 row an incident
+SELECT
+    incident.id,
+    incident.account_id,
+    incident.rule,
+    incident.expected,
+    incident.found,
+    incident.transfer_id,
+    incident.cleared_at,
+    incident.explained_at
+FROM lastro_incident AS incident
+WHERE
+    incident.account_id IN (SELECT given.value FROM json_each(%(account_ids)s) AS given)
+    AND (incident.cleared_at IS NULL OR incident.explained_at IS NULL)
+ORDER BY incident.id;
+
+-- name: open
+-- Note drift that was found, unless another round has done so.
+-- locks: none that isn't held already   returns: 0 or 1 row: its id
+INSERT INTO lastro_incident (
+    account_id, rule, expected, found, agreed_id, transfer_id, opened_at, last_seen_at
+)
+VALUES (
+    %(account_id)s, %(rule)s, %(expected)s, %(found)s, %(agreed_id)s, %(transfer_id)s, %(now)s, %(now)s
+)
+ON CONFLICT (account_id, rule) WHERE explained_at IS NULL DO NOTHING
+RETURNING id;
+
+-- name: see
+-- An open incident was met again, with these numbers.
+-- locks: none that isn't held already   returns: nothing
+UPDATE lastro_incident
+SET
+    expected = %(expected)s,
+    found = %(found)s,
+    transfer_id = %(transfer_id)s,
+    last_seen_at = %(now)s,
+    cleared_at = NULL
+WHERE id = %(incident_id)s AND explained_at IS NULL;
+
+-- name: clear
+-- These incidents were looked for and their drift is gone, or another one has taken its place.
+-- locks: none that isn't held already   returns: nothing
+UPDATE lastro_incident
+SET cleared_at = %(now)s
+WHERE id IN (SELECT given.value FROM json_each(%(incident_ids)s) AS given) AND cleared_at IS NULL;
+
+-- name: explain
+-- Say what an incident was, unless somebody has.
+-- locks: none that isn't held already   returns: nothing
+UPDATE lastro_incident
+SET
+    explained_at = %(now)s,
+    explanation = %(explanation)s,
+    explained_by = %(actor)s
+WHERE id = %(incident_id)s AND explained_at IS NULL;
+
+-- name: find
+-- One incident.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    incident.id,
+    account.name AS account,
+    account.currency,
+    incident.account_id,
+    incident.rule,
+    incident.expected,
+    incident.found,
+    incident.agreed_id,
+    incident.transfer_id,
+    incident.opened_at,
+    incident.last_seen_at,
+    incident.cleared_at,
+    incident.explained_at,
+    incident.explanation,
+    incident.explained_by
+FROM lastro_incident AS incident
+LEFT JOIN lastro_account AS account ON incident.account_id = account.id
+WHERE incident.id = %(incident_id)s;
+
+-- name: list
+-- A page of incidents, the newest first; those that nobody has explained, or all.
+-- locks: none   returns: up to rows_max rows
+SELECT
+    incident.id,
+    account.name AS account,
+    account.currency,
+    incident.account_id,
+    incident.rule,
+    incident.expected,
+    incident.found,
+    incident.agreed_id,
+    incident.transfer_id,
+    incident.opened_at,
+    incident.last_seen_at,
+    incident.cleared_at,
+    incident.explained_at,
+    incident.explanation,
+    incident.explained_by
+FROM lastro_incident AS incident
+LEFT JOIN lastro_account AS account ON incident.account_id = account.id
+WHERE
+    (incident.explained_at IS NULL OR NOT %(only_open)s)
+    AND incident.id < %(before_id)s
+ORDER BY incident.id DESC
+LIMIT %(rows_max)s;
+
+-- name: count_open
+-- How many incidents nobody has explained.
+-- locks: none   returns: 1 row
+SELECT count(*) AS incidents
+FROM lastro_incident AS incident
+WHERE incident.explained_at IS NULL;
