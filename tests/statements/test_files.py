@@ -153,6 +153,7 @@ def test_a_file_comes_into_being_when_it_is_whole(tmp_path: Path) -> None:
 def test_parquet_keeps_the_types() -> None:
     """64-bit integers, exact decimals, moments in UTC; and what the statement is of in the file's metadata."""
     import pyarrow.parquet as pq
+
     lines = [line(1, signed=LARGEST, balance=LARGEST), line(2, signed=-5, balance=-5, cause="c")]
     table = pq.read_table(BytesIO(written("parquet", lines, head(opening=3, closing=-5))))
     assert table.column("amount_minor").to_pylist() == [LARGEST, -5]
