@@ -25,7 +25,7 @@ EXACT = ("model/", "plans/")
 PURE = frozenset(
     {
         "__future__", "abc", "collections", "contextlib", "dataclasses", "datetime", "decimal", "enum", "fractions",
-        "functools", "hashlib", "itertools", "json", "math", "operator", "re", "string", "types", "typing",
+        "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "types", "typing",
         "unicodedata", "uuid",
         # The calendar's rules: of the machine they read its database of time zones, and no clock.
         "calendar", "zoneinfo",

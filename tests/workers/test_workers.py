@@ -18,6 +18,7 @@ from lastro.plans import consolidating, ticking
 from lastro.points.expiring import LOTS_EXPIRED_MAX
 from lastro.testing import assert_balanced
 from lastro.workers.consolidator import Consolidator
+from lastro.workers.day_closer import DayCloser
 from lastro.workers.loop import Loop
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
@@ -228,14 +229,35 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
 
     workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in workers] == [
-        "consolidator", "partition_keeper", "hold_expirer", "points_expirer", "reconciler",
-    ]  # fmt: skip
-    assert (len(opened), len(WORK)) == (5, 4)
+        "consolidator",
+        "partition_keeper",
+        "hold_expirer",
+        "points_expirer",
+        "day_closer",
+        "reconciler",
+    ]
+    assert len(opened) == len(workers)
     again = workers_for(["partitions", "partitions"], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in again] == ["partition_keeper"]
-    words = "no work called 'settle'; there is: consolidate, partitions, expire, reconcile"
-    with pytest.raises(InvalidInput, match=words):
-        workers_for(["settle"], open_ledger=open_ledger, stopping=lambda: False)
+    with pytest.raises(InvalidInput, match=f"no work called 'sweep'; there is: {', '.join(WORK)}"):
+        workers_for(["sweep"], open_ledger=open_ledger, stopping=lambda: False)
+
+
+def test_the_day_closer_closes_a_day_and_waits(
+    ledger: Ledger, connection: psycopg.Connection[Any], heard: list[tuple[str, float]]
+) -> None:
+    """A tick makes the mark that is due and measures it; while a transaction is open it tells so, and doesn't tick at once."""
+    ledger.open_account("platform", "BRL", keeping="hot")
+    ledger.post(key="k", kind="pay", debit="world", credit="platform", amount=5, currency="BRL")
+    ledger.within(connection).post(key="open", kind="pay", debit="world", credit="platform", amount=5, currency="BRL")
+    closer = DayCloser(ledger)
+    facts = closer.run_once()
+    assert (dict(facts.figures), facts.more) == ({"marks": 0, "closings": 0, "waits_for": 1}, False)
+    connection.rollback()
+    assert dict(closer.run_once().figures) == {"marks": 1, "closings": 2, "waits_for": 0}
+    told = [(name, value) for name, value in heard if name.startswith("lastro_closings")]
+    assert told == [("lastro_closings_wait_for", 1), ("lastro_closings", 2)]
+    assert dict(closer.run_once().figures) == {"marks": 0, "closings": 0, "waits_for": 0}
 
 
 def test_the_intervals_are_the_promised_ones() -> None:

@@ -1,5 +1,5 @@
 """
-Statements as files: CSV, JSON, Parquet, and a page to be printed. Line by line, so that a file may be of any length.
+Statements as files: CSV, JSON, Parquet, and a page to be printed, line by line, whatever their length.
 """
 
 from lastro.statements.files import FORMATS, Format, Writer, writing
