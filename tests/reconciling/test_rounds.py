@@ -232,3 +232,29 @@ def test_it_is_awaited_as_well(server_url: str) -> None:
         hands.base("a", "amount = amount + 5")
         asyncio.run(reconcile(ledger._operations.ledger))
         assert_balanced(ledger)
+
+
+@pytest.mark.case("S03")
+def test_a_plan_from_an_empty_table_is_not_kept(server_url: str) -> None:
+    """Rounds over tables that were analysed while they were empty stay linear once these are full."""
+    with temporary_ledger(server_url) as ledger, closing(Hands(ledger, "postgres", server_url)) as hands:
+        hands.raw("VACUUM ANALYZE {s}.reconciled, {s}.transfer, {s}.base")
+        # So often that the driver prepares the statements, and the server keeps a plan for all parameters.
+        for _ in range(15):
+            ledger.reconcile()
+        accounts = 3_000
+        hands.raw(
+            "INSERT INTO {s}.account (id, name, currency, opened_at) "
+            f"SELECT n, 'n' || n, 'BRL', now() FROM generate_series(1, {accounts}) AS n"
+        )
+        hands.raw(
+            "INSERT INTO {s}.base (account_id, keeping, changed_at) "
+            f"SELECT n, 'direct', now() FROM generate_series(1, {accounts}) AS n"
+        )
+        assert ledger.reconcile().accounts == accounts
+        for _ in range(6):
+            assert ledger.reconcile().skipped == accounts
+        # The sessions tell what they read as they end.
+        ledger.close()
+        read = "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'reconciled' AND schemaname = '{s}'"
+        assert hands.raw.one(read) <= 20 * accounts

@@ -16,7 +16,7 @@ from lastro.plans.adjusting import adjust
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.drift import Drift, Look, described, drifts_of, read_look
 from lastro.plans.incidents import Drifted, Noted, count_open, note_drift
-from lastro.plans.plan import Effect, Plan, step
+from lastro.plans.plan import Effect, Plan, Step, step
 from lastro.plans.settling import State, settle
 
 # Told the accounts of each batch as soon as it is compared; False ends the round there.
@@ -128,19 +128,21 @@ def _adjust_all(noted: Noted, *, now: datetime | None) -> Course[int]:
 
 
 def _moved(after_id: int, state: State, *, full: bool) -> Plan[_Page]:
-    rows = yield step(
-        "reconciling.moved",
-        after_id=after_id,
-        checked_id=state.checked_id,
-        full_pass=full,
-        accounts_max=RECONCILIATION_SCANNED_MAX,
-        id_max=BALANCE_MAX,
-    )
+    asked = {
+        "after_id": after_id,
+        "checked_id": state.checked_id,
+        "newest_id": state.newest_id,
+        "full_pass": full,
+        "accounts_max": RECONCILIATION_SCANNED_MAX,
+        "id_max": BALANCE_MAX,
+    }
+    rows = yield Step("reconciling.moved", asked, planned_anew=True)
     return _Page(list(rows[0]["ids"]), rows[0]["scanned"], rows[0]["last_id"])
 
 
 def _look(account_ids: Sequence[int], state: State, *, full: bool) -> Plan[list[Drifted]]:
-    rows = yield step("reconciling.compare", account_ids=list(account_ids), settled_id=state.settled_id, full_pass=full)
+    asked = {"account_ids": list(account_ids), "settled_id": state.settled_id, "full_pass": full}
+    rows = yield Step("reconciling.compare", asked, planned_anew=True)
     looks = [read_look(row) for row in rows]
     return [Drifted(look, drifts_of(look)) for look in looks]
 

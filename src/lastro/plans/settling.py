@@ -23,10 +23,12 @@ PAUSE_MS: Final = 25
 class State(NamedTuple):
     """
     How far reconciliation has come. `waits_for` are the transactions that must end before `candidate_id` is settled.
+    `newest_id` was the newest transfer as the round began: what lies above it is the next round's.
     """
 
     checked_id: int
     settled_id: int
+    newest_id: int
     candidate_id: int | None
     waits_for: frozenset[str]
 
@@ -46,8 +48,9 @@ def settle() -> Course[State]:
     except (LockTimeout, Refusal):
         # On MariaDB somebody else reads the list of transactions all the time, or this login may not. The bound stays
         # where it is: what lies above it is read again by every round, and nothing is missed.
-        return state
-    return state
+        pass
+    newest_id: int = yield Act(_reached, Effect.READ)
+    return state._replace(newest_id=newest_id)
 
 
 def _candidate(state: State) -> Course[State]:
@@ -77,7 +80,7 @@ def _awaited(state: State, *, looks: int) -> Course[State]:
 def _state() -> Plan[State]:
     row = (yield step("reconciling.state"))[0]
     waits_for = frozenset(json.loads(row["waits_for"] or "[]"))
-    return State(row["checked_id"], row["settled_id"], row["candidate_id"], waits_for)
+    return State(row["checked_id"], row["settled_id"], 0, row["candidate_id"], waits_for)
 
 
 def _reached() -> Plan[int]:

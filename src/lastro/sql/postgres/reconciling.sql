@@ -62,7 +62,8 @@ WHERE only_row;
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
 -- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
 -- gone. A transfer is looked for account by account, in the two indexes of the history: the LIMITs keep the planner
--- from reading all of it. What stands in the tail or is held without a base row belongs to the page too.
+-- from reading all of it, and the upper bound keeps it out of the partitions that are ahead of need. What stands in the
+-- tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS MATERIALIZED (
     SELECT
@@ -112,11 +113,13 @@ moved AS (
                 (
                     SELECT 1 AS one FROM lastro.transfer AS debited
                     WHERE debited.debit_id = page.account_id AND debited.id > %(checked_id)s::bigint
+                    AND debited.id <= %(newest_id)s::bigint
                     LIMIT 1
                 ) IS NOT NULL
                 OR (
                     SELECT 1 AS one FROM lastro.transfer AS credited
                     WHERE credited.credit_id = page.account_id AND credited.id > %(checked_id)s::bigint
+                    AND credited.id <= %(newest_id)s::bigint
                     LIMIT 1
                 ) IS NOT NULL
             )
