@@ -11,6 +11,8 @@ __all__ = [
     "AccountConflict",
     "AccountNotEmpty",
     "ActivityConflict",
+    "AdoptionConflict",
+    "AdoptionNotReady",
     "AlreadyReversed",
     "AmountOutOfRange",
     "CapExceeded",
@@ -38,6 +40,7 @@ __all__ = [
     "TransferConflict",
     "UnknownAccount",
     "UnknownActivity",
+    "UnknownAdoption",
     "UnknownHold",
     "UnknownMember",
     "UnknownRule",
@@ -247,6 +250,24 @@ class HoldExceeded(Refusal):
     """More was asked of the hold than is left in it, or than may be captured in all. Details: `key`, `needed`, `left`."""
 
     code = "hold_exceeded"
+
+
+class UnknownAdoption(Refusal):
+    """No adoption has this name in this ledger. Details: `adoption`."""
+
+    code = "unknown_adoption"
+
+
+class AdoptionConflict(Refusal):
+    """The adoption was begun with another declaration. Details: `adoption`, `fields` (name → (stored, given))."""
+
+    code = "adoption_conflict"
+
+
+class AdoptionNotReady(Refusal):
+    """A step of an adoption comes too early, or something stands in its way. Details: `adoption`, `phase`, `step`."""
+
+    code = "adoption_not_ready"
 
 
 class SchemaOutdated(Refusal):

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
+# The parts of each name that stands in the place of one of the statement's own: ("own_table", ("billing", "users")).
+OwnNames: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 T = TypeVar("T")
 
 
@@ -19,6 +21,7 @@ class Step(NamedTuple):
 
     A bulk load brings the rows to copy; a migration brings its own text in place of a statement of the catalogue. What is
     `settled` never changes once it is there: any snapshot that has it will do, and nothing need be locked to read it.
+    A statement on a table of the application's own brings that table's names as `own`, which the engine quotes.
     """
 
     statement: str
@@ -26,6 +29,7 @@ class Step(NamedTuple):
     copied: Iterable[Sequence[Any]] | None = None
     script: str | None = None
     settled: bool = False
+    own: OwnNames = ()
 
 
 Plan: TypeAlias = Generator[Step, Rows, T]

@@ -3,6 +3,12 @@
 -- name: removal
 -- The ledger's views and tables, with what hangs on them.
 -- locks: the database's one write lock   returns: nothing
+DROP TABLE IF EXISTS lastro_adoption_event;
+DROP TABLE IF EXISTS lastro_adoption_mirroring;
+DROP TABLE IF EXISTS lastro_adoption_look;
+DROP TABLE IF EXISTS lastro_adoption_difference;
+DROP TABLE IF EXISTS lastro_adoption_row;
+DROP TABLE IF EXISTS lastro_adoption;
 DROP VIEW IF EXISTS lastro_hold_standing;
 DROP TABLE IF EXISTS lastro_open_hold;
 DROP TABLE IF EXISTS lastro_hold_event;
