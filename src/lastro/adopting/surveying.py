@@ -180,7 +180,7 @@ def _advice(column: OldColumn, found: Row) -> tuple[str, ...]:
         said.append(f"{int(found['nulls'])} rows have no balance and are taken for zero")
     if not column.decimals and column.currency is not None and found["rows_seen"]:
         said.append(
-            f"the column counts minor units of {column.currency}: the largest balance is {found['most']} of them; "
+            f"the column counts minor units of {column.currency}: the largest balance is {read_units(found['most'])} of them; "
             "declare decimals where it counts whole units"
         )
     return tuple(said)

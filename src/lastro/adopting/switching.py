@@ -20,7 +20,7 @@ from lastro.adopting.own_table import OwnTable, Place, first_place
 from lastro.adopting.records import Standing
 from lastro.adopting.values import AdoptionReport, AdoptionStep, Phase
 from lastro.errors import AdoptionNotReady
-from lastro.model.limits import ADOPTION_COMPARED_WITHIN_S, ADOPTION_LOCK_TIMEOUT_MS
+from lastro.model.limits import ADOPTION_BLOCK_MS_MAX, ADOPTION_COMPARED_WITHIN_S, ADOPTION_LOCK_TIMEOUT_MS
 from lastro.plans.course import Act, Course
 from lastro.plans.patience import giving_way
 from lastro.plans.plan import TOGETHER, Effect, Plan, Step, step
@@ -78,23 +78,26 @@ def cut_over(
     actor: str | None,
     dry_run: bool,
     compared_within_s: int = ADOPTION_COMPARED_WITHIN_S,
+    block_ms_max: int = ADOPTION_BLOCK_MS_MAX,
 ) -> Course[AdoptionReport]:
     """
     Make the ledger the truth: put the triggers on the old column, compare all of it with nobody between, and switch.
 
-    Refused while differences are open, rows have no account, or the last comparison from end to end is too old.
+    Refused while differences are open, rows have no account, the last comparison from end to end is too old, or writers
+    would have to wait for too long.
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
     if standing.phase == "ledger":
         return (yield from _reported("cutover", name, ledger, terms, done=False))
     records.refuse_unless(standing, ("shadow",), "cutover")
     problems: list[str] = yield Act(partial(_in_the_way, standing, terms, compared_within_s), Effect.READ)
+    # Weighed first with nobody waiting: how long the others would have to, and whether they would wait for a refusal.
+    began_s = time.monotonic()
+    found: Unequal = yield Act(partial(weigh, standing.table), Effect.READ)
+    would_block_ms = _since(began_s)
+    problems += _unequal_problems(found) + _block_problems(would_block_ms, block_ms_max)
     if dry_run:
-        began_s = time.monotonic()
-        found: Unequal = yield Act(partial(weigh, standing.table), Effect.READ)
-        compared_ms = _since(began_s)
-        problems += _unequal_problems(found)
-        figures = {"rows": found.rows, "would_block_ms": compared_ms}
+        figures = {"rows": found.rows, "would_block_ms": would_block_ms}
         return (yield from _reported("cutover", name, ledger, terms, figures=figures, problems=problems, done=False))
     if problems:
         raise _not_ready(standing, "cutover", problems)
@@ -162,6 +165,16 @@ def _unequal_problems(found: Unequal) -> list[str]:
     return [f"{count} {sentence}" for count, sentence in said if count]
 
 
+def _block_problems(would_block_ms: int, block_ms_max: int) -> list[str]:
+    if would_block_ms <= block_ms_max:
+        return []
+    problem = (
+        f"comparing all rows took {would_block_ms} ms just now, and for so long nobody could write the column; the limit "
+        f"is {block_ms_max} ms: cut over at a quiet hour, or allow more"
+    )
+    return [problem]
+
+
 def _not_ready(standing: Standing, doing: AdoptionStep, problems: Sequence[str]) -> AdoptionNotReady:
     return AdoptionNotReady(
         f"{doing} of adoption {standing.name!r} has to wait: {'; '.join(problems)}. Nothing was changed",
@@ -176,7 +189,7 @@ def _patiently_into(name: str, phase: Phase, what: str, terms: Terms, *, actor: 
 
 
 def _into(name: str, phase: Phase, what: str, terms: Terms, *, actor: str | None) -> Plan[None]:
-    yield step("adopting.hold", name=name)
+    yield step("adopting.hold")
     yield step("adopting.set_phase", name=name, phase=phase, actor=actor, now=terms.now)
     yield records.event(name, what, actor=actor, now=terms.now)
 
@@ -196,7 +209,7 @@ def _patiently_cut(standing: Standing, terms: Terms, *, actor: str | None) -> Pl
 def _cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
     name = standing.name
     began_s = time.monotonic()
-    yield step("adopting.hold", name=name)
+    yield step("adopting.hold")
     # In following statements, which see what was committed while ours waited.
     now = yield from records.known(name)
     if now.phase != "shadow":
@@ -217,7 +230,7 @@ def _patiently_back(standing: Standing, terms: Terms, *, actor: str | None) -> P
 
 def _back(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
     name = standing.name
-    yield step("adopting.hold", name=name)
+    yield step("adopting.hold")
     now = yield from records.known(name)
     if now.phase != "ledger":
         return 0

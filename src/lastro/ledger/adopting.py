@@ -110,11 +110,15 @@ class AdoptingAsks:
         )
 
     def cut_over(
-        self, name: object, *, actor: object, dry_run: bool, compared_within_s: object
+        self, name: object, *, actor: object, dry_run: bool, compared_within_s: object, block_ms_max: object
     ) -> Course[AdoptionReport]:
         """Ask to make the ledger the truth."""
-        within_s = positive(compared_within_s, "compared_within_s")
-        return self._switching(partial(cut_over, compared_within_s=within_s), name, actor=actor, dry_run=dry_run)
+        switch = partial(
+            cut_over,
+            compared_within_s=positive(compared_within_s, "compared_within_s"),
+            block_ms_max=positive(block_ms_max, "block_ms_max"),
+        )
+        return self._switching(switch, name, actor=actor, dry_run=dry_run)
 
     def mirror(self, name: object, *, after_page: AfterPage | None) -> Course[AdoptionReport]:
         """Ask to write the ledger's balances into the old column."""

@@ -11,7 +11,7 @@ from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, Adop
 from lastro.ledger.adopting import AdoptingAsks
 from lastro.ledger.operations import Operations
 from lastro.ledger.running import Engine, HeldEngine, Runs, Walks
-from lastro.model.limits import ADOPTION_COMPARED_WITHIN_S
+from lastro.model.limits import ADOPTION_BLOCK_MS_MAX, ADOPTION_COMPARED_WITHIN_S
 
 SHOWN = 100
 
@@ -118,17 +118,25 @@ class Adopting(Walks, HeldAdopting):
         actor: str | None = None,
         dry_run: bool = False,
         compared_within_s: int = ADOPTION_COMPARED_WITHIN_S,
+        block_ms_max: int = ADOPTION_BLOCK_MS_MAX,
     ) -> AdoptionReport:
         """
         Make the ledger the truth. From its return on the database refuses every other writing of the old column.
 
         Needs a comparison from end to end within the last `compared_within_s` and no open difference. Then compares all
         rows once more, while whoever writes the column or asks for the phase waits (`blocked_ms` in the figures), and
-        changes the phase in the same commit, or raises AdoptionNotReady and leaves all as it was. A wait for the lock
-        gives way after 2 s and comes again, 30 times; LockTimeout at last.
+        changes the phase in the same commit, or raises AdoptionNotReady and leaves all as it was. Not begun where that
+        took longer than `block_ms_max` when it was tried just before, with nobody waiting. A wait for the lock gives way
+        after 2 s and comes again, 30 times; LockTimeout at last.
         """
         report: AdoptionReport = self._walk(
-            self._asks.cut_over(name, actor=actor, dry_run=dry_run, compared_within_s=compared_within_s)
+            self._asks.cut_over(
+                name,
+                actor=actor,
+                dry_run=dry_run,
+                compared_within_s=compared_within_s,
+                block_ms_max=block_ms_max,
+            )
         )
         return report
 

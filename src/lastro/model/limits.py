@@ -82,5 +82,7 @@ ADOPTION_EVENTS_MAX = 1_000
 DIFFERENCE_SETTLES_MS = 200
 # A cut-over and a roll-back keep writers waiting for no longer than this before they give way, and come again.
 ADOPTION_LOCK_TIMEOUT_MS = 2_000
+# A cut-over whose comparison of all rows took longer just before, with nobody waiting, isn't begun.
+ADOPTION_BLOCK_MS_MAX = 5_000
 # A cut-over wants both sides to have been compared from end to end within this time.
 ADOPTION_COMPARED_WITHIN_S = 900

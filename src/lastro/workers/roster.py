@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
+from lastro.workers.adopter import Adopter
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
@@ -33,6 +34,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
         _Post(lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping), "ending.due"),
         _Post(lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping), "points_expiring.due"),
     ),
+    "adopt": (_Post(lambda ledger, stopping: Adopter(ledger, stopping=stopping), "adopting.list"),),
 }
 WORK: Final = tuple(_ROSTER)
 

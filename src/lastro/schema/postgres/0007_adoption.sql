@@ -77,9 +77,10 @@ CREATE TRIGGER adoption_event_not_truncated BEFORE TRUNCATE ON lastro.adoption_e
 FOR EACH STATEMENT EXECUTE FUNCTION lastro.refuse_change();
 
 -- It says no. A cut-over makes its triggers, on the old table, and a roll-back takes them away. The share lock makes a
--- cut-over wait for whoever writes the column, and a snapshot from before it is noticed and not believed.
+-- cut-over wait for whoever writes the column, and a snapshot from before it is noticed and not believed. It looks with
+-- its owner's rights: while it lets everything pass, it must not fail for a role that never heard of the ledger.
 CREATE FUNCTION lastro.refuse_old_write() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     phase_now text;
 BEGIN

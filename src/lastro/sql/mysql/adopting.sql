@@ -38,8 +38,8 @@ LOCK IN SHARE MODE;
 -- name: hold
 -- Wait for whoever asked for a phase, or writes an old column under a trigger, and let nobody do so until this
 -- commits.
--- locks: the adoption's row   returns: 1 row
-SELECT adoption.name FROM lastro.adoption AS adoption WHERE adoption.name = %(name)s FOR UPDATE;
+-- locks: the adoptions' rows   returns: 1 row an adoption
+SELECT adoption.name FROM lastro.adoption AS adoption ORDER BY adoption.name FOR UPDATE;
 
 -- name: begin
 -- Note an adoption, unless it is there.
