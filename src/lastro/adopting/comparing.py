@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeAlias
 
 from lastro.adopting import records
 from lastro.adopting.importing import import_new
+from lastro.adopting.looking import Page, look
 from lastro.adopting.own_table import OwnTable, Place, first_place
-from lastro.adopting.telling_apart import Moved, Seen, cause_of, read_seen, since_agreed
+from lastro.adopting.telling_apart import Moved, Seen, cause_of, since_agreed
 from lastro.adopting.values import AdoptionReport, Cause
 from lastro.model.limits import (
-    ADOPTION_COMPARE_ROWS_MAX,
     ADOPTION_DIFFERENCES_MAX,
     DIFFERENCE_SETTLES_MS,
     LOOKS_MAX,
@@ -30,17 +30,6 @@ from lastro.plans.transfers import Terms
 ENTRIES_LOOKED_AT_MAX = 50
 # Told how many rows each page had; False ends the comparison there.
 AfterPage: TypeAlias = Callable[[int], bool]
-
-
-class Page(NamedTuple):
-    """
-    What a page has: how many rows, which of them don't agree, which agree on something new, and where the next begins.
-    """
-
-    rows: int
-    differing: tuple[Seen, ...]
-    moved: tuple[Seen, ...]
-    after: Place | None
 
 
 class Compared(NamedTuple):
@@ -63,7 +52,7 @@ def compare(
     Compare every row of an adoption with its account, give new rows theirs first, and note what differs.
     """
     standing: records.Standing = yield Act(partial(records.known, name), Effect.READ)
-    records.refuse_unless(standing, ("importing", "shadow"), "compare")
+    records.refuse_unless(standing, ("shadow",), "compare")
     imported = (yield from import_new(standing.table, terms)).imported
     done = yield from look_through(standing.table, terms, settle_ms=settle_ms, after_page=after_page)
     figures = {"imported": imported, **{field: getattr(done, field) for field in Compared._fields[:-1]}}
@@ -101,24 +90,6 @@ def look_through(
     gone = sorted(before - seen)
     yield Act(lambda: _finish(name, gone, rows, len(seen), terms))
     return Compared(rows, len(seen), moving, new, len(gone), ended=False)
-
-
-def look(table: OwnTable, place: Place) -> Plan[Page]:
-    """
-    Look at one page, in one snapshot.
-    """
-    found = yield table.step("compare", **table.within(place), rows_max=ADOPTION_COMPARE_ROWS_MAX)
-    if not found:
-        return Page(0, (), (), None)
-    rows = int(found[-1]["place"])
-    after = Place(table.ids_of(found[-1]), inclusive=False) if rows == ADOPTION_COMPARE_ROWS_MAX else None
-    seen = [read_seen(row, table.ids_of(row)) for row in found]
-    return Page(
-        rows,
-        tuple(one for one in seen if not one.agrees),
-        tuple(one for one in seen if one.agrees and one.units != one.agreed),
-        after,
-    )
 
 
 def _settled(table: OwnTable, page: Page, place: Place, settle_ms: int) -> Course[tuple[list[Seen], list[Seen]]]:

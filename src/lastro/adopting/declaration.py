@@ -203,7 +203,7 @@ def _check_account(column: OldColumn) -> None:
 
 def _check_terms(column: OldColumn) -> None:
     if column.keeping == "summed":
-        raise InvalidInput("the accounts of an adoption are kept direct or hot", argument="keeping")
+        raise InvalidInput("keeping is direct or hot for the accounts of an adoption", argument="keeping")
     if column.nulls not in NULLS:
         raise InvalidInput(f"nulls is one of {', '.join(NULLS)}; got {shown(column.nulls)}", argument="nulls")
     if column.only is not None:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from lastro.adopting import records
+from lastro.adopting.bringing import ACTOR, OPENING, catch_up
 from lastro.adopting.declaration import OldColumn, to_json
 from lastro.adopting.own_table import SEPARATOR, OwnTable, Place, first_place
 from lastro.adopting.records import Standing
@@ -22,6 +23,7 @@ from lastro.errors import AdoptionConflict, AdoptionNotReady, InvalidInput, Refu
 from lastro.model.account import WORLD, Facts, account_name, currency_code
 from lastro.model.directory import Directory
 from lastro.model.limits import (
+    ADOPTION_DIFFERENCES_MAX,
     ADOPTION_IMPORT_ROWS_MAX,
     ADOPTION_LOCK_TIMEOUT_MS,
     ADOPTION_PASSES_MAX,
@@ -37,8 +39,6 @@ from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms
 from lastro.plans.waiting import patiently
 
-OPENING = "opening"
-ACTOR = "adopt"
 # Told how many rows were imported, after each transaction; False ends the import there.
 AfterRows: TypeAlias = Callable[[int], bool]
 
@@ -107,16 +107,22 @@ def import_rows(
     column: OldColumn, ledger: str, terms: Terms, *, actor: str | None, after_rows: AfterRows | None
 ) -> Course[AdoptionReport]:
     """
-    Begin the adoption of *column* where it hasn't begun, and give every row an account that has none.
+    Begin the adoption of *column* where it hasn't begun, give every row an account that has none, and bring the accounts
+    of rows that were written since to what they hold.
     """
     standing: Standing = yield Act(partial(begin, column, terms, actor=actor))
+    importing = standing.phase == "importing"
+    if importing:
+        # Those that are still there are found again.
+        yield Act(partial(_forget_differences, column.name))
     done = yield from import_new(standing.table, terms, after_rows=after_rows)
     left = (yield Act(partial(_left, standing.table), Effect.READ)) if not done.ended else 0
+    caught_up = (yield from catch_up(standing.table, terms)) if importing and not done.ended else 0
     if done.imported:
         detail = {"rows": done.imported, "refused": done.refused, "left": left}
         yield Act(lambda: _noted(column.name, detail, terms, actor=actor))
     problems = (f"{left} rows have no account yet: see the differences, and import again",) if left else ()
-    figures = {"imported": done.imported, "refused": done.refused, "left": left}
+    figures = {"imported": done.imported, "caught_up": caught_up, "refused": done.refused, "left": left}
     report: AdoptionReport = yield Act(
         partial(
             records.report,
@@ -126,7 +132,7 @@ def import_rows(
             now=terms.now,
             figures=figures,
             problems=problems,
-            done=bool(done.imported),
+            done=bool(done.imported or caught_up),
         ),
         Effect.READ,
     )
@@ -316,6 +322,12 @@ def left_to_import(table: OwnTable) -> Plan[int]:
     Return how many rows have no account.
     """
     return (yield from _left(table))
+
+
+def _forget_differences(name: str) -> Plan[None]:
+    yield TOGETHER
+    for row in (yield step("adopting.differences", adoption=name, rows_max=ADOPTION_DIFFERENCES_MAX)):
+        yield step("adopting.drop_difference", adoption=name, row_key=row["row_key"])
 
 
 def _noted(name: str, detail: dict[str, int], terms: Terms, *, actor: str | None) -> Plan[None]:

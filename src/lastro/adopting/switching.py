@@ -14,7 +14,9 @@ from functools import partial
 from typing import NamedTuple
 
 from lastro.adopting import records
+from lastro.adopting.bringing import OPENING, bring, catch_up, mapped
 from lastro.adopting.importing import left_to_import
+from lastro.adopting.looking import Page, look
 from lastro.adopting.mirroring import Mirrored, write_rows, write_through
 from lastro.adopting.own_table import OwnTable, Place, first_place
 from lastro.adopting.records import Standing
@@ -28,6 +30,9 @@ from lastro.plans.transfers import Terms
 from lastro.plans.waiting import patiently
 
 MS_IN_A_SECOND = 1_000
+# The shadow phase begins when a pass over the table has found no more rows than this to catch up with, or after so many.
+CAUGHT_UP_MAX = 50
+CATCHING_UP_PASSES_MAX = 10
 
 
 class Unequal(NamedTuple):
@@ -54,7 +59,8 @@ class _Switched(NamedTuple):
 
 def shadow(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: bool) -> Course[AdoptionReport]:
     """
-    Say that every row has an account and that the application posts beside its old writes from now on.
+    Bring every account to its row with nobody between, and say that the application posts beside its old writes from then
+    on. Refused while a row has no account.
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
     if standing.phase == "shadow":
@@ -66,8 +72,12 @@ def shadow(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: 
         return (yield from _reported("shadow", name, ledger, terms, problems=problems if left else (), done=False))
     if left:
         raise _not_ready(standing, "shadow", problems)
-    yield from giving_way(partial(_patiently_into, name, "shadow", "shadow begun", terms, actor=actor))
-    return (yield from _reported("shadow", name, ledger, terms))
+    for _ in range(CATCHING_UP_PASSES_MAX):
+        # Most of what was written since the import is posted beforehand, so that others wait only for what is left.
+        if (yield from catch_up(standing.table, terms)) <= CAUGHT_UP_MAX:
+            break
+    brought: int = yield from giving_way(partial(_patiently_shadow, standing, terms, actor=actor))
+    return (yield from _reported("shadow", name, ledger, terms, figures={"caught_up": brought}))
 
 
 def cut_over(
@@ -184,14 +194,30 @@ def _not_ready(standing: Standing, doing: AdoptionStep, problems: Sequence[str])
     )
 
 
-def _patiently_into(name: str, phase: Phase, what: str, terms: Terms, *, actor: str | None) -> Plan[None]:
-    yield from patiently(_into(name, phase, what, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS)
+def _patiently_shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
+    return (yield from patiently(_shadow(standing, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS))
 
 
-def _into(name: str, phase: Phase, what: str, terms: Terms, *, actor: str | None) -> Plan[None]:
+def _shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
+    name, table = standing.name, standing.table
     yield step("adopting.hold")
-    yield step("adopting.set_phase", name=name, phase=phase, actor=actor, now=terms.now)
-    yield records.event(name, what, actor=actor, now=terms.now)
+    # In following statements, which see what was committed while ours waited.
+    if (yield from records.known(name)).phase != "importing":
+        return 0
+    brought = 0
+    place: Place | None = yield from first_place(table)
+    while place is not None:
+        page: Page = yield from look(table, place)
+        for one in mapped(page.differing):
+            if not (yield from bring(table, terms, row_key=one.row_key, kind=OPENING)):
+                raise _not_ready(
+                    standing, "shadow", [f"row {records.shown_row(one.row_key)!r} can't be read as before"]
+                )
+            brought += 1
+        place = page.after
+    yield step("adopting.set_phase", name=name, phase="shadow", actor=actor, now=terms.now)
+    yield records.event(name, "shadow begun", detail={"caught_up": brought}, actor=actor, now=terms.now)
+    return brought
 
 
 def _guard(table: OwnTable, ledger: str) -> Plan[None]:

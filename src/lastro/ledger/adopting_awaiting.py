@@ -29,9 +29,9 @@ class AsyncHeldAdopting(AsyncRuns):
         """
         Return the phase of an adoption, which stays as it is until the transaction ends.
 
-        "importing" or "shadow": write the old column, and post beside it where the account is there. "ledger": post, and
-        leave the column alone. Ask before the first write: on SQLite it takes the write lock. Locks the adoption's row
-        in share mode, so a cut-over and a roll-back wait for you, and you for them. Raises UnknownAdoption.
+        "importing": write the old column, and don't post. "shadow": write it and post. "ledger": post, and leave the
+        column alone. Ask before the first write: on SQLite it takes the write lock. Locks the adoption's row in share
+        mode, so whoever changes the phase waits for you, and you for them. Raises UnknownAdoption.
         """
         return await self._run(self._asks.phase(name))
 
@@ -78,16 +78,20 @@ class AsyncAdopting(AsyncWalks, AsyncHeldAdopting):
         Begin an adoption, and give each row an account with an opening balance: 200 rows a transaction, in their order.
 
         A transfer of kind `opening`, keyed `adopt:<name>:<row>:opening`, brings the account to what the row holds at that
-        moment. Locks these rows and waits for none: one that is being written comes in a later pass. `after_rows` is
-        told the rows of each transaction; when it returns False the import ends there. Rows that can't be imported are
-        among the differences. Raises AdoptionNotReady, AdoptionConflict, InvalidInput.
+        moment; what was written since is posted in the same way, row by row. Locks these rows and waits for none that
+        is new: one that is being written comes in a later pass. `after_rows` is told the rows of each transaction;
+        when it returns False the import ends there. Rows that can't be imported are among the differences. Raises
+        AdoptionNotReady, AdoptionConflict, InvalidInput.
         """
         report: AdoptionReport = await self._walk(self._asks.import_rows(column, actor=actor, after_rows=after_rows))
         return report
 
     async def shadow(self, name: str, *, actor: str | None = None, dry_run: bool = False) -> AdoptionReport:
         """
-        Say that the application posts beside its old writes from now on. Every row needs its account.
+        Bring every account to its row with nobody between, and say that the application posts beside its old writes.
+
+        Whoever asks for the phase waits meanwhile; rows that were written since the import are few, for most are caught
+        up with beforehand. Raises AdoptionNotReady while a row has no account.
         """
         report: AdoptionReport = await self._walk(self._asks.shadow(name, actor=actor, dry_run=dry_run))
         return report
