@@ -113,7 +113,6 @@ def test_the_column_is_the_mirrors_alone(ledger: Ledger, store: str, store_url: 
     assert table.balances()[1] == 105
 
 
-@on_every_store
 def test_out_of_order(ledger: Ledger, store_url: str) -> None:
     """Each step that comes too early names the one that comes first, and changes nothing."""
     table, adopting = OldTable(ledger, store_url), ledger.adopting
@@ -197,8 +196,7 @@ def test_the_largest_and_the_smallest(ledger: Ledger, store_url: str) -> None:
     assert table.balances() == held | {3: 0, 6: 7}
 
 
-@on_every_store
-def test_what_cant_be_imported(ledger: Ledger, store: str, store_url: str) -> None:
+def test_what_cant_be_imported(ledger: Ledger, store_url: str) -> None:
     """Rows below the floor and rows without a balance stay behind, by name and cause; when they are solved they follow."""
     table, adopting = OldTable(ledger, store_url), ledger.adopting
     table.add({1: 100, 2: -5, 3: "NULL"})
@@ -219,7 +217,6 @@ def test_what_cant_be_imported(ledger: Ledger, store: str, store_url: str) -> No
     assert (done.figures["imported"], done.figures["left"], done.differences) == (2, 0, ())
     assert said(ledger) == {1: 100, 2: 5, 3: 0}
     assert adopting.shadow("users").done
-    del store
 
 
 @pytest.mark.parametrize("store", [POSTGRES, MARIADB], indirect=True)
