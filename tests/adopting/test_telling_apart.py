@@ -26,7 +26,10 @@ def seen(units: int | None, posted: int | None, *, agreed: int = 1_000, currency
         (seen(1_300, 700), [Moved(-300, "o:1")], "posted_other_amount"),
         (seen(1_300, 1_600), [Moved(300, "o:1"), Moved(300, "o:1")], "posted_twice"),
         (seen(1_000, 1_300), [Moved(300, "o:1"), Moved(300, "o:1"), Moved(-300, "o:2")], "posted_twice"),
-        (seen(1_300, 1_600), [Moved(300, "o:1"), Moved(300, "o:2")], "posted_other_amount"),
+        (seen(1_300, 1_600), [Moved(300, "o:1"), Moved(300, "o:2")], "posting_without_old_write"),
+        (seen(1_300, 1_100), [Moved(60, "o:1"), Moved(40, "o:2")], "unclear"),
+        (seen(1_300, 1_400), [Moved(300, "o:1"), Moved(100, "o:2")], "posting_without_old_write"),
+        (seen(1_040, 4_010), [Moved(10, "o:1"), Moved(3_000, "o:2")], "unit_mismatch"),
         (seen(700, 400), [Moved(-300, None), Moved(-300, None)], "posted_twice"),
         (seen(1_300, 31_000), [Moved(30_000, "o:1")], "unit_mismatch"),
         (seen(31_000, 1_300), [Moved(300, "o:1")], "unit_mismatch"),
@@ -47,6 +50,7 @@ def test_only_what_was_posted_since_counts() -> None:
     assert since_agreed(newest, 300) == newest[:1]
     assert since_agreed(newest, 250) == newest[:2]
     assert since_agreed(newest, 1) == newest
+    assert since_agreed(newest, 0) == ()
 
 
 @pytest.mark.parametrize(

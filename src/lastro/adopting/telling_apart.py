@@ -95,9 +95,10 @@ def read_units(units: Any) -> int | None:
 
 def cause_of(seen: Seen, moved: Sequence[Moved]) -> Cause:
     """
-    Return what by all signs went wrong since both sides last agreed; *moved* are the account's newest entries.
+    Return what by all signs went wrong since both sides last agreed; *moved* are the account's entries since then.
 
-    Where several things went wrong at once only the amounts are known to differ: `posted_other_amount`.
+    An entry explains the difference where the ledger, without it or with it by another unit, would say what the column
+    does. Where none of several does, it is `unclear` which of them, or which write without one, it was.
     """
     if seen.account_id is None:
         return "row_without_account"
@@ -106,26 +107,32 @@ def cause_of(seen: Seen, moved: Sequence[Moved]) -> Cause:
     if seen.units is None:
         return "unreadable_balance"
     assert seen.posted is not None, "an account has a balance"
-    written, posted = seen.units - seen.agreed, seen.posted - seen.agreed
-    if not posted:
-        return "old_write_without_posting"
-    if any(posted == written * factor or written == posted * factor for factor in UNIT_FACTORS if written):
-        return "unit_mismatch"
-    if _came_twice(posted - written, moved):
-        return "posted_twice"
-    return "posting_without_old_write" if not written else "posted_other_amount"
-
-
-def _came_twice(surplus: int, moved: Sequence[Moved]) -> bool:
-    """Whether the ledger's surplus is an entry that stands there again: the same amount, for the same cause."""
+    surplus = seen.posted - seen.units
     times = Counter(moved)
-    return any(entry.signed == surplus and count > 1 for entry, count in times.items())
+    if not moved:
+        return "old_write_without_posting"
+    if any(entry.signed == surplus and count > 1 for entry, count in times.items()):
+        return "posted_twice"
+    if any(_in_other_unit(entry.signed, surplus) for entry in times):
+        return "unit_mismatch"
+    if any(entry.signed == surplus for entry in times):
+        return "posting_without_old_write"
+    return "posted_other_amount" if len(moved) == 1 else "unclear"
+
+
+def _in_other_unit(amount: int, surplus: int) -> bool:
+    """Whether an entry of *amount* should have been one so many times larger, or smaller."""
+    return any(
+        surplus == amount - amount * factor or surplus * factor == amount * factor - amount for factor in UNIT_FACTORS
+    )
 
 
 def since_agreed(newest: Sequence[Moved], change: int) -> Sequence[Moved]:
     """
     Return those of an account's *newest* entries that make up its *change* since both sides last agreed.
     """
+    if not change:
+        return ()
     total = 0
     for place, entry in enumerate(newest, start=1):
         total += entry.signed

@@ -22,6 +22,7 @@ Cause: TypeAlias = Literal[
     "row_without_account",
     "account_without_row",
     "unreadable_balance",
+    "unclear",
 ]
 
 
