@@ -75,7 +75,7 @@ VALUES = {
     "amount": 1,
     "original_amount": 1,
     "transfer_id": 1,
-    "trigger": "t",
+    "trigger_name": "t",
     "table_name": "own_table",
     "balance": "own_balance",
 }

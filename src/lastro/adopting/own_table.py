@@ -75,7 +75,7 @@ class OwnTable(NamedTuple):
             "currency": column.currency,
             "factor": 10**column.decimals,
             "null_is_zero": column.nulls == "zero",
-            "only": column.only[1] if column.only else None,
+            "only_value": column.only[1] if column.only else None,
             "only_null": column.only_null is not None,
         }
 

@@ -224,7 +224,7 @@ def guard_terms(column: OldColumn, ledger: str) -> dict[str, Any]:
     return {
         "table_schema": column.schema,
         "table_name": column.table,
-        "trigger": f"adopted_{column.name}_by_{ledger}"[:TRIGGER_CHARACTERS_MAX],
+        "trigger_name": f"adopted_{column.name}_by_{ledger}"[:TRIGGER_CHARACTERS_MAX],
         "balance": column.balance,
         "adoption": column.name,
     }

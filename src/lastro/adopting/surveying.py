@@ -53,7 +53,7 @@ def survey(column: OldColumn) -> Plan[AdoptionSurvey]:
     currencies = {str(row["currency"]): int(row["rows_seen"]) for row in rows}
     return AdoptionSurvey(
         rows=int(found["rows_seen"]),
-        nulls=int(found["nulls"]),
+        nulls=int(found["null_count"]),
         negative=int(found["negative"]),
         least=read_units(found["least"]),
         most=read_units(found["most"]),
@@ -153,7 +153,10 @@ def _problems(column: OldColumn, found: Row, *, typed: bool) -> tuple[str, ...]:
             found["rows_seen"] - found["keys_seen"] if not found["nameless"] else 0,
             "{} rows have the id of another: the id of an adoption is unique",
         ),
-        (found["nulls"] if column.nulls == "refuse" else 0, '{} rows have no balance (NULL): declare nulls = "zero"'),
+        (
+            found["null_count"] if column.nulls == "refuse" else 0,
+            '{} rows have no balance (NULL): declare nulls = "zero"',
+        ),
         (found["unreadable"], f"{{}} rows {unreadable}"),
         (any(ranged), f"a balance lies outside {BALANCE_MIN} … {BALANCE_MAX} minor units"),
         (
@@ -176,8 +179,8 @@ def _currency_problems(column: OldColumn, currencies: Mapping[str, int]) -> tupl
 
 def _advice(column: OldColumn, found: Row) -> tuple[str, ...]:
     said = []
-    if column.nulls == "zero" and found["nulls"]:
-        said.append(f"{int(found['nulls'])} rows have no balance and are taken for zero")
+    if column.nulls == "zero" and found["null_count"]:
+        said.append(f"{int(found['null_count'])} rows have no balance and are taken for zero")
     if not column.decimals and column.currency is not None and found["rows_seen"]:
         said.append(
             f"the column counts minor units of {column.currency}: the largest balance is {read_units(found['most'])} of them; "

@@ -101,8 +101,8 @@ FROM json_table(%(row_keys__account_ids__units)s, '$[*]' COLUMNS (
     units bigint PATH '$[2]'
 )) AS wanted
 ON DUPLICATE KEY UPDATE
-    units = VALUES(units),
-    agreed_at = VALUES(agreed_at);
+    units = VALUES (units),
+    agreed_at = VALUES (agreed_at);
 
 -- name: mapped
 -- Accounts that a row has already.
@@ -150,9 +150,9 @@ WHERE look.adoption = %(adoption)s;
 INSERT INTO lastro.adoption_look (adoption, rows_seen, differences, looked_at)
 VALUES (%(adoption)s, %(rows_seen)s, %(differences)s, coalesce(%(now)s, utc_timestamp(6)))
 ON DUPLICATE KEY UPDATE
-    rows_seen = VALUES(rows_seen),
-    differences = VALUES(differences),
-    looked_at = VALUES(looked_at);
+    rows_seen = VALUES (rows_seen),
+    differences = VALUES (differences),
+    looked_at = VALUES (looked_at);
 
 -- name: put_difference
 -- Note a difference, or that it is still there.
@@ -165,12 +165,12 @@ VALUES (
     %(expected)s, %(found)s, coalesce(%(now)s, utc_timestamp(6)), coalesce(%(now)s, utc_timestamp(6))
 )
 ON DUPLICATE KEY UPDATE
-    account = VALUES(account),
-    currency = VALUES(currency),
-    cause = VALUES(cause),
-    expected = VALUES(expected),
-    found = VALUES(found),
-    last_seen_at = VALUES(last_seen_at);
+    account = VALUES (account),
+    currency = VALUES (currency),
+    cause = VALUES (cause),
+    expected = VALUES (expected),
+    found = VALUES (found),
+    last_seen_at = VALUES (last_seen_at);
 
 -- name: drop_difference
 -- Both sides agree again.
@@ -252,14 +252,14 @@ SELECT count(*) AS guards
 FROM information_schema.triggers AS guard
 WHERE
     guard.trigger_schema = coalesce(CONVERT(%(table_schema)s USING utf8mb4), database())
-    AND guard.trigger_name = concat(CONVERT(%(trigger)s USING utf8mb4), '_u');
+    AND guard.trigger_name = concat(CONVERT(%(trigger_name)s USING utf8mb4), '_u');
 
 -- name: compose_guard
 -- The statements that make the triggers on the old column, where they aren't there. They let everything pass until the
 -- adoption's phase is `ledger`.
 -- locks: none; what it composes waits for whoever uses the table   returns: 1 row
 SET
-    @lastro_trigger = concat('`', replace(coalesce(%(table_schema)s, database()), '`', '``'), '`.`', %(trigger)s),
+    @lastro_trigger = concat('`', replace(coalesce(%(table_schema)s, database()), '`', '``'), '`.`', %(trigger_name)s),
     @lastro_column = concat('`', replace(%(balance)s, '`', '``'), '`'),
     @lastro_table = concat(
         coalesce(concat('`', replace(%(table_schema)s, '`', '``'), '`.'), ''),
@@ -268,7 +268,8 @@ SET
     @lastro_unless = concat(
         ' AND ''ledger'' = (SELECT adoption.phase FROM lastro.adoption AS adoption WHERE adoption.name = ',
         quote(%(adoption)s), ' LOCK IN SHARE MODE) AND NOT EXISTS (',
-        'SELECT 1 FROM lastro.adoption_mirroring AS mirroring WHERE mirroring.adoption = ', quote(%(adoption)s), ') THEN SIGNAL SQLSTATE ''45000'' SET MESSAGE_TEXT = ',
+        'SELECT 1 FROM lastro.adoption_mirroring AS mirroring WHERE mirroring.adoption = ',
+        quote(%(adoption)s), ') THEN SIGNAL SQLSTATE ''45000'' SET MESSAGE_TEXT = ',
         '''the ledger has taken over this balance: post a transfer instead',
         ' (lastro adopt rollback gives the column back)''; END IF;'
     );
@@ -282,13 +283,13 @@ SELECT
 FROM information_schema.triggers AS guard
 WHERE
     guard.trigger_schema = coalesce(CONVERT(%(table_schema)s USING utf8mb4), database())
-    AND guard.trigger_name = concat(CONVERT(%(trigger)s USING utf8mb4), '_u');
+    AND guard.trigger_name = concat(CONVERT(%(trigger_name)s USING utf8mb4), '_u');
 
 -- name: compose_removal
 -- The statements that take the triggers away.
 -- locks: none; what it composes waits for whoever uses the table   returns: 1 row
 SET @lastro_trigger = concat(
-    '`', replace(coalesce(%(table_schema)s, database()), '`', '``'), '`.`', %(trigger)s
+    '`', replace(coalesce(%(table_schema)s, database()), '`', '``'), '`.`', %(trigger_name)s
 );
 SELECT CONVERT(concat(
     'DROP TRIGGER IF EXISTS ', @lastro_trigger, '_u`; DROP TRIGGER IF EXISTS ', @lastro_trigger, '_i`;'

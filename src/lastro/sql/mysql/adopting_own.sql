@@ -18,7 +18,7 @@ WITH seen AS (
     SELECT
         CASE WHEN own.own_id IS NULL OR own.own_id_2 IS NULL THEN 1 ELSE 0 END AS nameless,
         CAST(concat_ws(
-            char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+            X'1F', CONVERT(own.own_id USING utf8mb4),
             CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
         ) AS binary) AS row_key,
         CASE WHEN own.own_balance IS NULL THEN 1 ELSE 0 END AS empty,
@@ -28,7 +28,7 @@ WITH seen AS (
         END AS units
     FROM own_table AS own
     WHERE
-        (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+        (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
         AND (NOT %(only_null)s OR own.own_null IS NULL)
 )
 
@@ -36,7 +36,7 @@ SELECT
     count(*) AS rows_seen,
     coalesce(sum(seen.nameless), 0) AS nameless,
     count(DISTINCT seen.row_key) AS keys_seen,
-    coalesce(sum(seen.empty), 0) AS nulls,
+    coalesce(sum(seen.empty), 0) AS null_count,
     count(CASE WHEN seen.units < 0 THEN 1 END) AS negative,
     count(CASE WHEN seen.units <> truncate(seen.units, 0) THEN 1 END) AS unreadable,
     min(seen.units) AS least,
@@ -51,7 +51,7 @@ SELECT
     count(*) AS rows_seen
 FROM own_table AS own
 WHERE
-    (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+    (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
 GROUP BY 1
 ORDER BY 2 DESC, 1
@@ -66,7 +66,7 @@ SELECT
     own.own_id AS id_1,
     own.own_id_2 AS id_2,
     CAST(concat_ws(
-        char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+        X'1F', CONVERT(own.own_id USING utf8mb4),
         CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
     ) AS binary) AS row_key,
     coalesce(%(currency)s, CAST(CONVERT(own.own_currency USING utf8mb4) AS binary)) AS currency,
@@ -83,13 +83,13 @@ WHERE
         OR own.own_id_2 > /* text 2 */ %(from_2)s
         OR (%(inclusive)s AND own.own_id_2 = /* text 2 */ %(from_2)s)
     )
-    AND (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+    AND (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
     AND NOT EXISTS (
         SELECT 1
         FROM lastro.adoption_row AS mapped
         WHERE mapped.adoption = %(adoption)s AND mapped.row_key = CAST(concat_ws(
-                char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+                X'1F', CONVERT(own.own_id USING utf8mb4),
                 CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
             ) AS binary)
     )
@@ -103,13 +103,13 @@ FOR UPDATE SKIP LOCKED;
 SELECT count(*) AS rows_left
 FROM own_table AS own
 WHERE
-    (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+    (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
     AND NOT EXISTS (
         SELECT 1
         FROM lastro.adoption_row AS mapped
         WHERE mapped.adoption = %(adoption)s AND mapped.row_key = CAST(concat_ws(
-                char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+                X'1F', CONVERT(own.own_id USING utf8mb4),
                 CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
             ) AS binary)
     );
@@ -121,7 +121,7 @@ SELECT
     own.own_id AS id_1,
     own.own_id_2 AS id_2,
     CAST(concat_ws(
-        char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+        X'1F', CONVERT(own.own_id USING utf8mb4),
         CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
     ) AS binary) AS row_key,
     coalesce(%(currency)s, CAST(CONVERT(own.own_currency USING utf8mb4) AS binary)) AS currency,
@@ -134,7 +134,7 @@ FROM own_table AS own
 WHERE
     own.own_id = /* text 1 */ %(from_1)s
     AND own.own_id_2 = /* text 2 */ %(from_2)s
-    AND (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+    AND (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
 FOR UPDATE;
 
@@ -156,7 +156,7 @@ WITH page AS (
             own.own_id AS id_1,
             own.own_id_2 AS id_2,
             CAST(concat_ws(
-                char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+                X'1F', CONVERT(own.own_id USING utf8mb4),
                 CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
             ) AS binary) AS row_key,
             coalesce(%(currency)s, CAST(CONVERT(own.own_currency USING utf8mb4) AS binary)) AS currency,
@@ -175,7 +175,7 @@ WITH page AS (
                 OR own.own_id_2 > /* text 2 */ %(from_2)s
                 OR (%(inclusive)s AND own.own_id_2 = /* text 2 */ %(from_2)s)
             )
-            AND (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+            AND (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
             AND (NOT %(only_null)s OR own.own_null IS NULL)
         ORDER BY own.own_id, own.own_id_2
         LIMIT %(rows_max)s
@@ -202,7 +202,7 @@ WHERE
     NOT coalesce(
         page.units = balance.posted AND page.currency = balance.currency AND mapped.units = balance.posted, 0
     )
-    OR page.place = (SELECT max(place) FROM page)
+    OR page.place = (SELECT max(every.place) FROM page AS every)
 ORDER BY page.place;
 
 -- name: lost
@@ -222,12 +222,12 @@ WHERE
     AND balance.posted <> 0
     AND mapped.row_key NOT IN (
         SELECT CAST(concat_ws(
-                char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+                X'1F', CONVERT(own.own_id USING utf8mb4),
                 CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
             ) AS binary)
         FROM own_table AS own
         WHERE
-            (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+            (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
             AND (NOT %(only_null)s OR own.own_null IS NULL)
             AND own.own_id IS NOT NULL AND own.own_id_2 IS NOT NULL
     )
@@ -241,7 +241,7 @@ LIMIT %(rows_max)s;
 WITH seen AS (
     SELECT
         CAST(concat_ws(
-            char(31 USING utf8mb4), CONVERT(own.own_id USING utf8mb4),
+            X'1F', CONVERT(own.own_id USING utf8mb4),
             CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
         ) AS binary) AS row_key,
         coalesce(%(currency)s, CAST(CONVERT(own.own_currency USING utf8mb4) AS binary)) AS currency,
@@ -251,7 +251,7 @@ WITH seen AS (
         END AS units
     FROM own_table AS own
     WHERE
-        (%(only)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only)s)
+        (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
         AND (NOT %(only_null)s OR own.own_null IS NULL)
 )
 

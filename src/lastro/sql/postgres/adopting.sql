@@ -265,7 +265,7 @@ FROM pg_trigger AS guard
 INNER JOIN pg_class AS relation ON guard.tgrelid = relation.oid
 INNER JOIN pg_namespace AS namespace ON relation.relnamespace = namespace.oid
 WHERE
-    guard.tgname = %(trigger)s::text || '_u' AND relation.relname = %(table_name)s::text
+    guard.tgname = %(trigger_name)s::text || '_u' AND relation.relname = %(table_name)s::text
     AND coalesce(namespace.nspname = %(table_schema)s::text, pg_table_is_visible(relation.oid));
 
 -- name: compose_guard
@@ -278,10 +278,10 @@ SELECT
         || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);'
         || ' CREATE TRIGGER %%I BEFORE INSERT ON %%s FOR EACH ROW WHEN (coalesce(new.%%I, 0) <> 0)'
         || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);',
-        %(trigger)s::text || '_u', %(balance)s::text,
+        %(trigger_name)s::text || '_u', %(balance)s::text,
         coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
         %(balance)s::text, %(balance)s::text, %(adoption)s::text,
-        %(trigger)s::text || '_i',
+        %(trigger_name)s::text || '_i',
         coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
         %(balance)s::text, %(adoption)s::text
     ) ELSE '' END AS script
@@ -289,7 +289,7 @@ FROM pg_trigger AS guard
 INNER JOIN pg_class AS relation ON guard.tgrelid = relation.oid
 INNER JOIN pg_namespace AS namespace ON relation.relnamespace = namespace.oid
 WHERE
-    guard.tgname = %(trigger)s::text || '_u' AND relation.relname = %(table_name)s::text
+    guard.tgname = %(trigger_name)s::text || '_u' AND relation.relname = %(table_name)s::text
     AND coalesce(namespace.nspname = %(table_schema)s::text, pg_table_is_visible(relation.oid));
 
 -- name: compose_removal
@@ -297,8 +297,8 @@ WHERE
 -- locks: none; what it composes takes ACCESS EXCLUSIVE on the table   returns: 1 row
 SELECT format(
     'DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s;',
-    %(trigger)s::text || '_u',
+    %(trigger_name)s::text || '_u',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
-    %(trigger)s::text || '_i',
+    %(trigger_name)s::text || '_i',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text)
 ) AS script;

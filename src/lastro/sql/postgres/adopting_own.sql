@@ -27,7 +27,7 @@ WITH seen AS (
         END AS units
     FROM own_table AS own
     WHERE
-        (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+        (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
         AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
 )
 
@@ -35,7 +35,7 @@ SELECT
     count(*) AS rows_seen,
     coalesce(sum(seen.nameless), 0) AS nameless,
     count(DISTINCT seen.row_key) AS keys_seen,
-    coalesce(sum(seen.empty), 0) AS nulls,
+    coalesce(sum(seen.empty), 0) AS null_count,
     count(CASE WHEN seen.units < 0 THEN 1 END) AS negative,
     count(CASE WHEN seen.units <> trunc(seen.units) OR seen.units = 'NaN' THEN 1 END) AS unreadable,
     min(seen.units)::text AS least,
@@ -50,7 +50,7 @@ SELECT
     count(*) AS rows_seen
 FROM own_table AS own
 WHERE
-    (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+    (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
     AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
 GROUP BY 1
 ORDER BY 2 DESC, 1
@@ -81,7 +81,7 @@ WHERE
         OR own.own_id_2 > %(from_2)s
         OR (%(inclusive)s::boolean AND own.own_id_2 = %(from_2)s)
     )
-    AND (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+    AND (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
     AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
     AND NOT EXISTS (
         SELECT 1
@@ -100,7 +100,7 @@ FOR NO KEY UPDATE OF own SKIP LOCKED;
 SELECT count(*) AS rows_left
 FROM own_table AS own
 WHERE
-    (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+    (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
     AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
     AND NOT EXISTS (
         SELECT 1
@@ -129,7 +129,7 @@ FROM own_table AS own
 WHERE
     own.own_id = %(from_1)s
     AND own.own_id_2 = %(from_2)s
-    AND (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+    AND (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
     AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
 FOR NO KEY UPDATE OF own;
 
@@ -169,7 +169,7 @@ WITH page AS (
                 OR own.own_id_2 > %(from_2)s
                 OR (%(inclusive)s::boolean AND own.own_id_2 = %(from_2)s)
             )
-            AND (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+            AND (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
             AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
         ORDER BY own.own_id, own.own_id_2
         LIMIT %(rows_max)s::bigint
@@ -196,7 +196,7 @@ WHERE
     NOT coalesce(
         page.units = balance.posted AND page.currency = balance.currency AND mapped.units = balance.posted, false
     )
-    OR page.place = (SELECT max(place) FROM page)
+    OR page.place = (SELECT max(every.place) FROM page AS every)
 ORDER BY page.place;
 
 -- name: lost
@@ -220,7 +220,7 @@ WHERE
             )
         FROM own_table AS own
         WHERE
-            (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+            (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
             AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
             AND own.own_id IS NOT NULL AND own.own_id_2 IS NOT NULL
     )
@@ -243,7 +243,7 @@ WITH seen AS (
         END AS units
     FROM own_table AS own
     WHERE
-        (%(only)s::text IS NULL OR own.own_only::text = %(only)s::text)
+        (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
         AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
 )
 

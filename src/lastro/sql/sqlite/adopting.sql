@@ -243,7 +243,7 @@ ORDER BY described.cid;
 -- locks: none   returns: 1 row
 SELECT count(*) AS guards
 FROM sqlite_master AS guard
-WHERE guard.type = 'trigger' AND guard.name = %(trigger)s || '_u';
+WHERE guard.type = 'trigger' AND guard.name = %(trigger_name)s || '_u';
 
 -- name: compose_guard
 -- The statements that make the triggers on the old column, where they aren't there. They let everything pass until the
@@ -263,15 +263,15 @@ SELECT
         || ' AND NOT EXISTS (SELECT 1 FROM lastro_adoption_mirroring AS mirroring WHERE mirroring.adoption = %%Q)'
         || ' BEGIN SELECT raise(ABORT, ''the ledger has taken over this balance: post a transfer instead'
         || ' (lastro adopt rollback gives the column back)''); END;',
-        %(trigger)s || '_u', %(balance)s, %(table_name)s, %(balance)s, %(balance)s, %(adoption)s, %(adoption)s,
-        %(trigger)s || '_i', %(table_name)s, %(balance)s, %(adoption)s, %(adoption)s
+        %(trigger_name)s || '_u', %(balance)s, %(table_name)s, %(balance)s, %(balance)s, %(adoption)s, %(adoption)s,
+        %(trigger_name)s || '_i', %(table_name)s, %(balance)s, %(adoption)s, %(adoption)s
     ) ELSE '' END AS script
 FROM sqlite_master AS guard
-WHERE guard.type = 'trigger' AND guard.name = %(trigger)s || '_u';
+WHERE guard.type = 'trigger' AND guard.name = %(trigger_name)s || '_u';
 
 -- name: compose_removal
 -- The statements that take the triggers away.
 -- locks: none   returns: 1 row
 SELECT printf(
-    'DROP TRIGGER IF EXISTS "%%w"; DROP TRIGGER IF EXISTS "%%w";', %(trigger)s || '_u', %(trigger)s || '_i'
+    'DROP TRIGGER IF EXISTS "%%w"; DROP TRIGGER IF EXISTS "%%w";', %(trigger_name)s || '_u', %(trigger_name)s || '_i'
 ) AS script;

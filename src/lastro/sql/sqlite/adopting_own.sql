@@ -26,7 +26,7 @@ WITH seen AS (
         END AS units
     FROM own_table AS own
     WHERE
-        (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+        (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
         AND (NOT %(only_null)s OR own.own_null IS NULL)
 )
 
@@ -34,7 +34,7 @@ SELECT
     count(*) AS rows_seen,
     coalesce(sum(seen.nameless), 0) AS nameless,
     count(DISTINCT seen.row_key) AS keys_seen,
-    coalesce(sum(seen.empty), 0) AS nulls,
+    coalesce(sum(seen.empty), 0) AS null_count,
     count(CASE WHEN seen.units < 0 THEN 1 END) AS negative,
     count(CASE WHEN seen.units IS NULL AND NOT seen.empty THEN 1 END) AS unreadable,
     CAST(min(seen.units) AS text) AS least,
@@ -49,7 +49,7 @@ SELECT
     count(*) AS rows_seen
 FROM own_table AS own
 WHERE
-    (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+    (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
 GROUP BY 1
 ORDER BY 2 DESC, 1
@@ -79,7 +79,7 @@ WHERE
         OR own.own_id_2 > %(from_2)s
         OR (%(inclusive)s AND own.own_id_2 = %(from_2)s)
     )
-    AND (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+    AND (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
     AND NOT EXISTS (
         SELECT 1
@@ -96,7 +96,7 @@ LIMIT %(rows_max)s;
 SELECT count(*) AS rows_left
 FROM own_table AS own
 WHERE
-    (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+    (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
     AND NOT EXISTS (
         SELECT 1
@@ -123,7 +123,7 @@ FROM own_table AS own
 WHERE
     own.own_id = %(from_1)s
     AND own.own_id_2 = %(from_2)s
-    AND (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+    AND (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL);
 
 -- name: compare
@@ -161,7 +161,7 @@ WITH page AS (
                 OR own.own_id_2 > %(from_2)s
                 OR (%(inclusive)s AND own.own_id_2 = %(from_2)s)
             )
-            AND (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+            AND (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
             AND (NOT %(only_null)s OR own.own_null IS NULL)
         ORDER BY own.own_id, own.own_id_2
         LIMIT %(rows_max)s
@@ -188,7 +188,7 @@ WHERE
     NOT coalesce(
         page.units = balance.posted AND page.currency = balance.currency AND mapped.units = balance.posted, 0
     )
-    OR page.place = (SELECT max(place) FROM page)
+    OR page.place = (SELECT max(every.place) FROM page AS every)
 ORDER BY page.place;
 
 -- name: lost
@@ -211,7 +211,7 @@ WHERE
             || CASE WHEN %(two_ids)s THEN char(31) || CAST(own.own_id_2 AS text) ELSE '' END
         FROM own_table AS own
         WHERE
-            (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+            (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
             AND (NOT %(only_null)s OR own.own_null IS NULL)
             AND own.own_id IS NOT NULL AND own.own_id_2 IS NOT NULL
     )
@@ -233,7 +233,7 @@ WITH seen AS (
         END AS units
     FROM own_table AS own
     WHERE
-        (%(only)s IS NULL OR CAST(own.own_only AS text) = %(only)s)
+        (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
         AND (NOT %(only_null)s OR own.own_null IS NULL)
 )
 
