@@ -25,6 +25,9 @@ from lastro.testing.temporary import THROW_AWAY_SETTINGS
 from tests.support.firebird import firebird_server
 from tests.support.mariadb import mariadb_server
 
+Counted = Callable[[str], None]
+COUNTS = "counts"
+
 URL_VARIABLE = "LASTRO_DATABASE_URL"
 MARIADB_URL_VARIABLE = "LASTRO_TEST_MARIADB_URL"
 REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
@@ -129,6 +132,31 @@ def connection(server_url: str, ledger_name: str) -> Iterator[psycopg.Connection
     with psycopg.connect(server_url, options=f"-c search_path={ledger_name},public") as connection:
         yield connection
         connection.rollback()
+
+
+@pytest.fixture
+def counted(record_property: Callable[[str, object], None]) -> Counted:
+    """
+    Say what a race or a series of kills came to: the run's summary repeats it, from whichever worker it comes.
+    """
+
+    def say(counts: str) -> None:
+        record_property(COUNTS, counts)
+
+    return say
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was counted."""
+    said = [
+        f"{report.nodeid}: {value}"
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in report.user_properties
+        if name == COUNTS and report.when == "call"
+    ]
+    if said:
+        terminalreporter.section("counted")
+        terminalreporter.write("".join(f"{line}\n" for line in sorted(said)))
 
 
 @pytest.fixture(scope="session")

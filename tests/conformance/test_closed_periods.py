@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -91,6 +92,55 @@ def test_the_database_refuses_it_too(closed: Ledger, raw: Raw) -> None:
             raw(statement)
     with pytest.raises(PeriodClosed):
         closed.post(**wanted(occurred_at=IN_OCTOBER))
+
+
+def test_no_way_leads_into_a_closed_period(closed: Ledger) -> None:
+    """Holds captured alone and in a group, points earned, and single-entry postings; what they would touch stands."""
+    closed.post(**wanted(key="fund"))
+    closed.open_account("till", "BRL")
+    for key in ("h", "g1", "g2"):
+        closed.place_hold(
+            key=key, account="a", currency="BRL", amount=20, owner="o", expires_at=datetime(2100, 1, 1, tzinfo=UTC),
+            group=None if key == "h" else "g",
+        )  # fmt: skip
+    points = closed.points
+    points.define_rule("game", activity="game", points=10, currency="PTS")
+    late: dict[str, Any] = {"occurred_at": IN_OCTOBER}
+    for call in (
+        lambda: closed.capture(key="c", hold="h", credit="till", kind="sale", **late),
+        lambda: closed.capture_group(key="cg", group="g", credit="till", kind="sale", **late),
+        lambda: points.earn("e", activity="game", member="member:1", **late),
+        lambda: closed.credit("a", "BRL", amount=1, key="c", **late),
+        lambda: closed.debit("a", "BRL", amount=1, key="c", **late),
+        lambda: closed.debit("a", "BRL", amount=1, key="c", overdraw=True, **late),
+    ):
+        with pytest.raises(PeriodClosed) as caught:
+            call()
+        assert caught.value.closed_until == OCTOBER_ENDS
+    assert [closed.hold(key).left for key in ("h", "g1", "g2")] == [20, 20, 20]
+    assert points.activity("e") is None
+    assert closed.balance("a", "BRL") == ("a", "BRL", 100, 60, 40)
+    for call in (
+        lambda: closed.capture(key="c", hold="h", credit="till", kind="sale", occurred_at=OCTOBER_ENDS),
+        lambda: closed.capture_group(key="cg", group="g", credit="till", kind="sale"),
+        lambda: points.earn("e", activity="game", member="member:1", occurred_at=OCTOBER_ENDS),
+    ):
+        call()
+    assert closed.balance("till", "BRL").posted == 60
+
+
+@pytest.mark.stores("postgres")
+def test_a_batcher_is_held_to_it(closed: Ledger, ledger: Ledger) -> None:
+    """Of postings that one commit carries, the one that is dated back too far is refused, and its neighbours aren't."""
+    moments = [None, IN_OCTOBER, OCTOBER_ENDS, IN_OCTOBER, None]
+    with ledger.batching(max_wait_ms=50) as batcher, ThreadPoolExecutor(len(moments)) as threads:
+        going = [
+            threads.submit(batcher.post, **wanted(key=f"k{number}", occurred_at=moment))
+            for number, moment in enumerate(moments)
+        ]
+        said = [type(one.exception() or one.result()) for one in going]
+    assert said == [PeriodClosed if moment == IN_OCTOBER else lastro.Posted for moment in moments]
+    assert closed.balance("a", "BRL").posted == 300
 
 
 def test_a_retry_from_before_is_replayed(book: Ledger) -> None:

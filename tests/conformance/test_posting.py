@@ -10,7 +10,7 @@ import pytest
 
 import lastro
 from lastro import Ledger
-from lastro.model.account import Keeping
+from lastro.model.account import Facts, Keeping
 from lastro.testing import Clock
 from tests.conformance.conftest import Raw
 from tests.conformance.eyes import PostgresRaw
@@ -373,3 +373,21 @@ def test_the_ledger_offers_no_way_to_change_history(book: Ledger) -> None:
     assert book.transfer("k") == first
     words = {word for name in dir(lastro.Ledger) for word in name.split("_")}
     assert not words & {"update", "delete", "edit"}
+
+
+@pytest.mark.case("C039")
+def test_no_balance_is_remembered(book: Ledger, reopen: Callable[..., Ledger], raw: Raw) -> None:
+    """What a process read or posted decides nothing later: another one empties the account, and its next is judged."""
+    other = reopen()
+    for keeping in KEEPINGS if raw.has_tail else ("direct", "summed"):
+        sides = {"debit": keeping, "credit": "world"}
+        book.open_account(keeping, "BRL", keeping=keeping)
+        book.post(**wanted(key=f"{keeping}:fund", credit=keeping, amount=100))
+        assert book.balance(keeping, "BRL").available == 100
+        other.post(**wanted(key=f"{keeping}:other", amount=90, **sides))
+        with pytest.raises(lastro.InsufficientFunds) as caught:
+            book.post(**wanted(key=f"{keeping}:20", amount=20, **sides))
+        assert caught.value.available == 10
+        book.post(**wanted(key=f"{keeping}:10", amount=10, **sides))
+        assert other.balance(keeping, "BRL").posted == 0
+    assert not {"amount", "posted", "held", "available", "balance"} & set(Facts._fields), "what a process keeps of one"

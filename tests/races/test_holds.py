@@ -13,6 +13,7 @@ from lastro.plans.expiring import _due, _expire
 from lastro.plans.plan import Effect
 from lastro.testing import assert_balanced
 from lastro.testing.clock import Clock
+from tests.conftest import Counted
 from tests.support.hold_races import DEADLINE, HELD, PAIRS, START, race
 from tests.support.money import KEEPINGS, fund, posted
 from tests.support.sessions import Background, Observer, Sessions, pid_of, together
@@ -34,11 +35,9 @@ def books(ledger: Ledger) -> Iterator[Ledger]:
 @pytest.mark.case("C036")
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 @on_every_store
-def test_exactly_one_ends_a_hold(
-    books: Ledger, store_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exactly_one_ends_a_hold(books: Ledger, store_url: str, pair: tuple[str, str], counted: Counted) -> None:
     """Two rivals with different keys, sixty times: one wins each time."""
-    told(capsys, pair, race(store_url, books._operations.ledger, pair, SHORT))
+    told(counted, pair, race(store_url, books._operations.ledger, pair, SHORT))
 
 
 @pytest.mark.soak
@@ -46,27 +45,26 @@ def test_exactly_one_ends_a_hold(
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 @on_every_store
 def test_exactly_one_ends_a_hold_for_long(
-    books: Ledger, store_url: str, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    books: Ledger, store_url: str, pair: tuple[str, str], counted: Counted
 ) -> None:
     """The same a thousand times."""
-    told(capsys, pair, race(store_url, books._operations.ledger, pair, LONG))
+    told(counted, pair, race(store_url, books._operations.ledger, pair, LONG))
 
 
 @pytest.mark.case("C036")
 @pytest.mark.parametrize("keeping", ["hot", "summed"])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_exactly_one_ends_a_hold_of_every_keeping(
-    ledger: Ledger, store_url: str, pair: tuple[str, str], keeping: str, capsys: pytest.CaptureFixture[str]
+    ledger: Ledger, store_url: str, pair: tuple[str, str], keeping: str, counted: Counted
 ) -> None:
     """The locked way, on accounts that aren't kept direct."""
-    told(capsys, pair, race(store_url, ledger._operations.ledger, pair, SHORT // 3, keeping=keeping))
+    told(counted, pair, race(store_url, ledger._operations.ledger, pair, SHORT // 3, keeping=keeping))
     assert_balanced(ledger)
 
 
-def told(capsys: pytest.CaptureFixture[str], pair: tuple[str, str], wins: dict[str, int]) -> None:
-    """Print who won how often; the sum is the number of rounds."""
-    with capsys.disabled():
-        print(f"\n{' against '.join(pair)}: {dict(wins)}", end=" ")  # noqa: T201  (the counts are asked for)
+def told(counted: Counted, pair: tuple[str, str], wins: dict[str, int]) -> None:
+    """Say who won how often; the sum is the number of rounds."""
+    counted(f"{' against '.join(pair)}: {dict(wins)}")
 
 
 @pytest.mark.req("3.1")

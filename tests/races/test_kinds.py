@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -12,9 +13,11 @@ import lastro
 from lastro import PREPAID, Kind, KindConflict, KindNotAllowed, Ledger
 from lastro.plans.patience import giving_way
 from tests.support.money import fund, posted, transfer
-from tests.support.sessions import Background, Observer, Sessions, pid_of
+from tests.support.sessions import Background, Observer, Sessions, pid_of, together
+from tests.support.stores import on_every_store
 
 FEE = Kind("test", debit="*", credit="world")
+RIVALS = 3
 
 
 def wrong(key: str, **more: Any) -> dict[str, Any]:
@@ -114,6 +117,32 @@ def test_new_terms_wait_for_a_transfer_under_the_old(ledger: Ledger, session: Se
     assert ledger.kinds() == [Kind("test", credit="shop")]
 
 
+@on_every_store
+def test_several_register_at_once(ledger: Ledger, store_url: str) -> None:
+    """Each registers a kind of its own and one that all want on other terms: every kind is there, and is held to."""
+    fund(ledger, "shop", 0)
+    fund(ledger, "bank", 100)
+    ledgers = [
+        lastro.connect(store_url, ledger=ledger._operations.ledger, lock_timeout_ms=45_000) for _ in range(RIVALS)
+    ]
+    kinds = [
+        [Kind(f"own {number}", debit="shop"), Kind("contested", debit=f"shop{number}*")] for number in range(RIVALS)
+    ]
+    answers = together([partial(one.register_kinds, wanted) for one, wanted in zip(ledgers, kinds, strict=True)])
+    for one in ledgers:
+        one.close()
+    assert answers == [["own 0", "contested"], ["own 1", "contested"], ["own 2", "contested"]]
+    stored = ledger.kinds()
+    assert [kind for kind in stored if kind.name != "contested"] == [own for own, _ in kinds]
+    assert next(kind for kind in stored if kind.name == "contested") in [contested for _, contested in kinds]
+    for kind in stored:
+        # As a process that knows of none: what refuses is the database.
+        ledger._operations.kinds_known.learn([])
+        with pytest.raises(KindNotAllowed):
+            ledger.post(**(transfer("k", "bank", "shop", 5) | {"kind": kind.name}))
+    assert posted(ledger, "shop") == 0
+
+
 def test_registering_gives_way(ledger: Ledger, session: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a transaction that doesn't end, the registration lets others post, and ends as LockTimeout."""
     monkeypatch.setattr("lastro.plans.kinds.LOCK_TIMEOUT_MS", 20)
@@ -131,13 +160,13 @@ def test_registering_gives_way(ledger: Ledger, session: Sessions, monkeypatch: p
 def test_unregistered_kinds_are_not_slowed(ledger: Ledger, connection: psycopg.Connection[Any]) -> None:
     """The trigger's condition names the kinds, so that no function is called for another one."""
     fund(ledger, "shop", 0)
-    assert connection.execute("SELECT count(*) FROM pg_trigger WHERE tgname = 'transfer_kind_sides'").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM pg_trigger WHERE tgname = 'transfer_kind_rules'").fetchone() == (0,)
     ledger.register_kinds(PREPAID)
     rows = connection.execute(
         "SELECT pg_get_triggerdef(t.oid) FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = tgrelid "
-        "WHERE tgname = 'transfer_kind_sides' AND tgparentid = 0 AND relnamespace = current_schema()::regnamespace"
+        "WHERE tgname = 'transfer_kind_rules' AND tgparentid = 0 AND relnamespace = current_schema()::regnamespace"
     ).fetchall()
     ((definition,),) = rows
     when = definition.partition(" WHEN ")[2].partition("EXECUTE")[0]
-    assert all(f"'{kind.name}'" in when for kind in PREPAID)
+    assert all(kind.name in when for kind in PREPAID)
     assert "AFTER INSERT" in definition

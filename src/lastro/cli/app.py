@@ -15,7 +15,9 @@ from lastro.cli import (
     adopting,
     embedded,
     holds,
+    kinds,
     partitions,
+    periods,
     points,
     posting,
     proving,
@@ -65,6 +67,8 @@ posting.register(app)
 points.register(app)
 reading.register(app)
 holds.register(app)
+kinds.register(app)
+periods.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)

@@ -12,7 +12,9 @@ from typing import Any
 
 from lastro.errors import Fault, LastroError, Refusal
 from lastro.model.account import Account, Balance
+from lastro.model.closing import PeriodClosing
 from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released
+from lastro.model.kind import Kind
 from lastro.model.transfer import Entry, Posted, Transfer
 from lastro.plans.expiring import HoldsExpired
 from lastro.plans.partitioning import Partition
@@ -187,6 +189,33 @@ def holds_expired_document(expired: HoldsExpired) -> dict[str, Any]:
     Return what one round of expiry did.
     """
     return {"holds": expired.holds, "batches": expired.batches, "blocked": expired.blocked, "full": expired.full}
+
+
+def kind_document(kind: Kind) -> dict[str, Any]:
+    """
+    Return a registered kind; `undone_by` is null where any kind may undo it.
+    """
+    return {
+        "name": kind.name,
+        "debit": kind.debit,
+        "credit": kind.credit,
+        "either_way": kind.either_way,
+        "undone_by": kind.undone_by,
+    }
+
+
+def closing_document(closing: PeriodClosing) -> dict[str, Any]:
+    """
+    Return a closing of the books, or with `reopens` a reopening.
+    """
+    return {
+        "closed_until": _moment(closing.closed_until),
+        "reopens": closing.reopens,
+        "key": closing.key,
+        "reason": closing.reason,
+        "actor": closing.actor,
+        "recorded_at": _moment(closing.recorded_at),
+    }
 
 
 def partition_document(partition: Partition) -> dict[str, Any]:

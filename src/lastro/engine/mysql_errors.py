@@ -74,7 +74,7 @@ _BY_NUMBER: dict[int, tuple[type[LastroError], str]] = {
     3819: _NO_ROW,
     NULL_REFUSED: _NO_ROW,
     1644: (Refusal, "history is append-only"),
-    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
+    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts, or not undo that one"),
     PERIOD_REFUSED: (PeriodClosed, "the books are closed for that moment"),
     1290: _NO_WRITES,
     1792: _NO_WRITES,

@@ -51,7 +51,7 @@ _BY_STATE: dict[str, tuple[type[LastroError], str]] = {
     "22021": (InvalidInput, "the text can't be stored in this database's encoding"),
     "22P05": (InvalidInput, "the text can't be stored in this database's encoding"),
     "23001": (Refusal, "history is append-only"),
-    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
+    KIND_REFUSED: (KindNotAllowed, "the kind of transfer may not stand between these accounts, or not undo that one"),
     PERIOD_REFUSED: (PeriodClosed, "the books are closed for that moment"),
     "23514": (InvalidInput, "the database refused a row that breaks a rule of the ledger"),
 }

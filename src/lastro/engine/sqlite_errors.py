@@ -51,7 +51,7 @@ _BY_CODE: dict[int, tuple[type[LastroError], str]] = {
 # What the ledger's own triggers raise has one code, and only its words tell what.
 _BY_TRIGGER: dict[str, tuple[type[LastroError], str]] = {
     "period closed": (PeriodClosed, "the books are closed for that moment"),
-    "kind refused": (KindNotAllowed, "the kind of transfer may not stand between these accounts"),
+    "kind refused": (KindNotAllowed, "the kind of transfer may not stand between these accounts, or not undo that one"),
 }
 # SQLITE_ERROR says everything else, and only its words tell what.
 _BY_WORDS: dict[str, tuple[type[LastroError], str]] = {

@@ -97,7 +97,7 @@ def _under_way() -> Plan[Rows]:
 
 def _still_open(oldest: Row) -> LockTimeout:
     return LockTimeout(
-        "the kinds are registered, but a transaction from before may still post without regard to them: "
-        f"pid {oldest['pid']} ({oldest['application']}), {oldest['age_s']} s old; end it and call again",
+        "the kinds are registered and hold for whatever begins now, but a transaction from before may still post "
+        f"without regard to them until it ends: pid {oldest['pid']} ({oldest['application']}), {oldest['age_s']} s old",
         pid=oldest["pid"],
     )

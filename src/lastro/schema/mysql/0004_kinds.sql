@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS lastro.kind (
 -- noqa: disable=RF01
 DROP TRIGGER IF EXISTS lastro.transfer_kind_sides;
 CREATE TRIGGER lastro.transfer_kind_sides BEFORE INSERT ON lastro.transfer FOR EACH ROW
-IF new.id > 0 AND EXISTS (
+IF new.id IS NOT NULL AND EXISTS (
     SELECT 1
     FROM lastro.kind AS kind
     LEFT JOIN lastro.account AS debit ON debit.id = new.debit_id
@@ -50,6 +50,21 @@ IF new.id > 0 AND EXISTS (
     SIGNAL SQLSTATE '45000' SET
         MYSQL_ERRNO = 31401,
         MESSAGE_TEXT = 'kind refused: a transfer of this kind may not stand between these accounts';
+END IF;
+
+DROP TRIGGER IF EXISTS lastro.transfer_kind_undone;
+CREATE TRIGGER lastro.transfer_kind_undone BEFORE INSERT ON lastro.transfer FOR EACH ROW
+IF new.id IS NOT NULL AND new.reverses IS NOT NULL AND EXISTS (
+    SELECT 1
+    FROM lastro.transfer_key AS named
+    INNER JOIN lastro.transfer AS original
+        ON named.debit_id = original.debit_id AND named.transfer_id = original.id
+    INNER JOIN lastro.kind AS kind ON original.kind = kind.name
+    WHERE named.`key` = new.reverses AND kind.undone_by <> new.kind
+) THEN
+    SIGNAL SQLSTATE '45000' SET
+        MYSQL_ERRNO = 31401,
+        MESSAGE_TEXT = 'kind refused: a transfer of this kind may not undo one of the other''s';
 END IF;
 
 -- Periods that were closed, and opened again: who, when and why, for good. `closed_until` is the bound from then on.
@@ -102,13 +117,15 @@ IF new.closing_id <= old.closing_id OR NOT EXISTS (
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'what is closed changes only by period_closing: UPDATE refused';
 END IF;
 
--- What is at most a minute older than its recording is not asked about: a closing waits for who may still write it.
+-- What is at most a minute old is compared without a lock: a closing waits for who may still write it. A session may
+-- have set a clock of its own (SET timestamp), so it is compared all the same.
 DROP TRIGGER IF EXISTS lastro.transfer_period_open;
 CREATE TRIGGER lastro.transfer_period_open BEFORE INSERT ON lastro.transfer FOR EACH ROW
 BEGIN
     DECLARE bound datetime(6);
-    IF new.id > 0 AND (
+    IF new.id IS NOT NULL AND (
         new.occurred_at < new.recorded_at - INTERVAL 1 MINUTE OR new.occurred_at < utc_timestamp(6) - INTERVAL 1 MINUTE
+        OR new.occurred_at < (SELECT closed.closed_until FROM lastro.closed_period AS closed WHERE closed.only_row = 1)
     ) THEN
         SELECT closed.closed_until INTO bound
         FROM lastro.closed_period AS closed

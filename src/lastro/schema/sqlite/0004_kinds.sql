@@ -49,6 +49,17 @@ BEGIN
     SELECT raise(ABORT, 'kind refused: a transfer of this kind may not stand between these accounts');
 END;
 
+CREATE TRIGGER lastro_transfer_kind_undone BEFORE INSERT ON lastro_transfer
+WHEN new.reverses IS NOT NULL AND EXISTS (
+    SELECT 1
+    FROM lastro_transfer AS original
+    INNER JOIN lastro_kind AS kind ON kind.name = original.kind
+    WHERE original.key = new.reverses AND kind.undone_by <> new.kind
+)
+BEGIN
+    SELECT raise(ABORT, 'kind refused: a transfer of this kind may not undo one of the other''s');
+END;
+
 -- Periods that were closed, and opened again: who, when and why, for good. `closed_until` is the bound from then on.
 CREATE TABLE lastro_period_closing (
     id integer PRIMARY KEY,
