@@ -2,6 +2,8 @@
 Lastro: a money ledger for hot accounts that lives in the database you already run.
 """
 
+from lastro.adopting.declaration import OldColumn
+from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionSurvey, Difference
 from lastro.batching import AsyncBatcher, Batcher
 from lastro.connecting import connect, connect_async
 from lastro.embedded import EmbeddedServerError
@@ -10,6 +12,8 @@ from lastro.errors import (
     AccountConflict,
     AccountNotEmpty,
     ActivityConflict,
+    AdoptionConflict,
+    AdoptionNotReady,
     AlreadyReversed,
     AmountOutOfRange,
     CapExceeded,
@@ -40,6 +44,7 @@ from lastro.errors import (
     TransferConflict,
     UnknownAccount,
     UnknownActivity,
+    UnknownAdoption,
     UnknownHold,
     UnknownIncident,
     UnknownMember,
@@ -64,6 +69,12 @@ __all__ = [
     "AccountConflict",
     "AccountNotEmpty",
     "ActivityConflict",
+    "Adoption",
+    "AdoptionConflict",
+    "AdoptionEvent",
+    "AdoptionNotReady",
+    "AdoptionReport",
+    "AdoptionSurvey",
     "AlreadyReversed",
     "AmountOutOfRange",
     "AsyncBatcher",
@@ -76,6 +87,7 @@ __all__ = [
     "Captured",
     "ConnectionLost",
     "CurrencyMismatch",
+    "Difference",
     "EmbeddedServerError",
     "Entry",
     "Fault",
@@ -100,6 +112,7 @@ __all__ = [
     "LockTimeout",
     "Money",
     "NotInTransaction",
+    "OldColumn",
     "OutcomeUnknown",
     "PREPAID",
     "PeriodClosed",
@@ -121,6 +134,7 @@ __all__ = [
     "TransferConflict",
     "UnknownAccount",
     "UnknownActivity",
+    "UnknownAdoption",
     "UnknownHold",
     "UnknownIncident",
     "UnknownMember",

@@ -11,6 +11,8 @@ __all__ = [
     "AccountConflict",
     "AccountNotEmpty",
     "ActivityConflict",
+    "AdoptionConflict",
+    "AdoptionNotReady",
     "AlreadyReversed",
     "AmountOutOfRange",
     "CapExceeded",
@@ -40,6 +42,7 @@ __all__ = [
     "TransferConflict",
     "UnknownAccount",
     "UnknownActivity",
+    "UnknownAdoption",
     "UnknownHold",
     "UnknownIncident",
     "UnknownMember",
@@ -268,6 +271,24 @@ class IncidentExplained(Refusal):
     """The incident was explained already, in other words. Details: `incident`, `explanation`, `explained_by`."""
 
     code = "incident_explained"
+
+
+class UnknownAdoption(Refusal):
+    """No adoption has this name in this ledger. Details: `adoption`."""
+
+    code = "unknown_adoption"
+
+
+class AdoptionConflict(Refusal):
+    """The adoption was begun with another declaration. Details: `adoption`, `fields` (name → (stored, given))."""
+
+    code = "adoption_conflict"
+
+
+class AdoptionNotReady(Refusal):
+    """A step of an adoption comes too early, or something stands in its way. Details: `adoption`, `phase`, `step`."""
+
+    code = "adoption_not_ready"
 
 
 class SchemaOutdated(Refusal):

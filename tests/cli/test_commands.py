@@ -19,6 +19,7 @@ AMOUNTS = frozenset(
     {
         "amount", "signed", "posted", "held", "available", "floor", "needed", "balance_before", "balance_after",
         "debit_before", "debit_after", "credit_before", "credit_after", "left",
+        "least", "most", "expected", "found",
     }
 )  # fmt: skip
 LARGEST = 2**63 - 1

@@ -12,10 +12,13 @@ import pytest
 import lastro
 from lastro.batching import AsyncBatcher, Batcher
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
+from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
+from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.ledger.points_blocking import HeldPoints, Points
 
 TWINS: list[tuple[Any, Any]] = [(HeldLedger, AsyncHeldLedger), (Ledger, AsyncLedger), (Batcher, AsyncBatcher)]
+TWINS += [(HeldAdopting, AsyncHeldAdopting), (Adopting, AsyncAdopting)]
 TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
 # Made on the spot by both: there is nothing to wait for.
 NOT_AWAITED = {"within", "batching"}

@@ -15,10 +15,24 @@ EXAMPLES = ROOT / "examples"
 LINES_MAX = 60
 TIMEOUT_S = 60
 # Modules of an example that is a folder; and the project that tests/django/test_example.py runs.
-PARTS = {"prepaid/jobs.py"}
+PARTS = {"adoption/app.py", "adoption/traffic.py", "prepaid/jobs.py"}
 DJANGO = EXAMPLES / "django"
 
 PRINTED = {
+    "adoption/main.py": """
+        can be adopted: True
+        imported: 4
+        phase: shadow
+        user:4 old_write_without_posting
+        adjusted: 1
+        differences: 0
+        phase: ledger
+        refused: the ledger has taken over this balance (adoption "users"): UPDATE of public.users refused
+        phase: shadow
+        phase: ledger
+        the same on both sides: True
+        no cent lost: True
+    """,
     "async_service.py": """
         requests: 330 replayed: 30
         folded in: True

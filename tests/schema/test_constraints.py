@@ -28,6 +28,17 @@ ROWS: dict[str, dict[str, Any]] = {
     "closed_period": {"only_row": True, "closing_id": 0},
     **CLOSING_ROWS,
     "kind": {"name": "k", "debit": "*", "credit": "world", "either_way": False, "registered_at": "2026-01-01Z"},
+    "adoption": {
+        "name": "n", "phase": "shadow", "declaration": "{}", "started_at": "2026-01-01Z", "changed_at": "2026-01-01Z",
+    },
+    "adoption_row": {"adoption": "n", "row_key": "1", "account_id": 1, "units": 5, "agreed_at": "2026-01-01Z"},
+    "adoption_difference": {
+        "adoption": "n", "row_key": "1", "cause": "posted_twice", "first_seen_at": "2026-01-01Z",
+        "last_seen_at": "2026-01-01Z",
+    },
+    "adoption_look": {"adoption": "n", "rows_seen": 1, "differences": 0, "looked_at": "2026-01-01Z"},
+    "adoption_mirroring": {"adoption": "n"},
+    "adoption_event": {"adoption": "n", "what": "begun", "recorded_at": "2026-01-01Z"},
     "hold": {
         "id": 900, "account_id": 1, "amount": 5, "placed_at": "2026-01-01Z", "expires_at": "2026-02-01Z",
         "listed": False, "key": "raw", "owner": "o",
@@ -117,6 +128,14 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     **CLOSING_CONSTRAINTS,
     ("kind", "kind_once"): [{"debit": "other"}],
     ("kind", "kind_names_something"): [{"name": ""}, {"debit": ""}, {"credit": ""}, {"undone_by": ""}],
+    ("adoption", "adoption_once"): [{"phase": "ledger"}],
+    ("adoption", "adoption_phase_known"): [{"phase": "done"}, {"phase": ""}],
+    ("adoption_row", "adoption_row_once"): [{"account_id": 2}],
+    ("adoption_row", "adoption_account_once"): [{"row_key": "2"}],
+    ("adoption_difference", "adoption_difference_once"): [{"cause": "unit_mismatch"}],
+    ("adoption_look", "adoption_look_once"): [{"rows_seen": 2}],
+    ("adoption_mirroring", "adoption_mirroring_once"): [TWICE],
+    ("adoption_event", "adoption_event_once"): [{"id": 1, "what": "other"}],
     ("hold", "hold_once"): [{"key": "other"}],
     ("hold", "hold_key_once"): [{"id": 901}],
     ("hold", "hold_amount_positive"): [{"amount": 0}, {"amount": -5}, {"capture_max": 4}],
@@ -184,6 +203,8 @@ LENGTHS = {
     "transfer": {"key": 400, "kind": 16, "cause": 255, "reverses": 400, "source": 255, "actor": 255},
     "transfer_key": {"key": 400},
     "kind": {"name": 16, "debit": 340, "credit": 340, "undone_by": 16},
+    "adoption": {"name": 32, "actor": 255},
+    "adoption_row": {"adoption": 32, "row_key": 240},
     "hold": {"key": 400, "owner": 255, "group_name": 400, "cause": 255, "source": 255, "actor": 255},
     "hold_event": {"key": 400, "cause": 255, "source": 255, "actor": 255},
     "activity": {"key": 255, "kind": 64},
@@ -191,12 +212,12 @@ LENGTHS = {
 }
 
 # What the row that is there already says of a column that may be left out.
-TAKEN = {"period_closing_key_once": {"key": "k"}}
+TAKEN = {"period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 1}}
 
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
 APPEND_ONLY = (
     "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
-    *POINTS_HISTORY,
+    "adoption_event", *POINTS_HISTORY,
 )  # fmt: skip
 NEVER_DELETED = ("account", "base", "closed_period", "incident", "open_mark", "points_member")
 TRIGGERS = {
@@ -214,6 +235,7 @@ SET = {
     "transfer": "key", "transfer_key": "key", "points_rule": "points", "activity": "units",
     "activity_cancelled": "cancelled_at", "period_closing": "key",
     "mark": "id_ceiling", "closing_block": "moved",
+    "adoption_event": "what",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]
@@ -295,7 +317,9 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         [list(ROWS)],
     ).fetchall()
     assert [name for (name,) in nullable] == [
-        "account.closed_at", "account.metadata", "activity_cancelled.actor", "base.floor",
+        "account.closed_at", "account.metadata", "activity_cancelled.actor", "adoption.actor",
+        "adoption_difference.account", "adoption_difference.currency", "adoption_difference.expected",
+        "adoption_difference.found", "adoption_event.actor", "adoption_event.detail", "adoption_event.row_key", "base.floor",
         "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause", "hold.group_name",
         "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
         "hold_event.source", "hold_event.transfer_id", "incident.agreed_id", "incident.cleared_at",
@@ -350,6 +374,8 @@ def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPa
     ledger.release(key="r", hold="h", amount=1)
     monkeypatch.setattr("lastro.plans.closing_days.CLOSING_BLOCK_ENTRIES", 1)
     ledger.close_days()
+    connection.execute("INSERT INTO adoption_event (adoption, what, recorded_at) VALUES ('n', 'begun', now())")
+    connection.commit()
     points = ledger.points
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")

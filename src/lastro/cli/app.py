@@ -12,6 +12,7 @@ import typer
 
 from lastro.cli import (
     accounts,
+    adopting,
     embedded,
     holds,
     kinds,
@@ -73,6 +74,7 @@ kinds.register(app)
 periods.register(app)
 reconciling.register(app)
 partitions.register(app)
+adopting.register(app)
 working.register(app)
 embedded.register(app)
 proving.register(app)

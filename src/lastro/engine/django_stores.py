@@ -48,9 +48,9 @@ def store_of(vendor: str) -> Store:
     Return the store of a Django backend by its `vendor`. Raises InvalidInput for one that Lastro doesn't speak to.
     """
     if vendor == "postgresql":
-        from lastro.engine import postgres, psycopg_errors
+        from lastro.engine import postgres, psycopg_cursor, psycopg_errors
 
-        return Store(postgres.DIALECT, postgres.hold, postgres.hold, nullcontext, psycopg_errors.translated)
+        return Store(psycopg_cursor.DIALECT, postgres.hold, postgres.hold, nullcontext, psycopg_errors.translated)
     if vendor == "sqlite":
         from lastro.engine import sqlite, sqlite_cursor, sqlite_errors
 

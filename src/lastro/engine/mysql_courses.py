@@ -13,9 +13,10 @@ from typing import TypeAlias, TypeVar
 
 from lastro.engine.mysql_errors import NULL_REFUSED, is_broken, number_of
 from lastro.engine.mysql_rows import Answer, as_rows
-from lastro.engine.mysql_text import BEGIN, COMMIT, Statements, Text, written, written_each, written_rows
+from lastro.engine.mysql_text import BEGIN, COMMIT, DIALECT, Statements, Text, written, written_each, written_rows
 from lastro.errors import InvalidInput, LastroError
 from lastro.plans.plan import TOGETHER, Effect, Plan, Step
+from lastro.sql.catalogue import with_names
 
 T = TypeVar("T")
 Packets: TypeAlias = Generator[str, Sequence[Answer], T]
@@ -211,7 +212,7 @@ def _packets_of(statements: Statements, step: Step, progress: Progress) -> Itera
         if text.held or not text.is_for(step.params):
             continue
         if step.copied is None and not text.each:
-            together.append(written(text.plain, step.params))
+            together.append(_written(text.plain, step))
             continue
         if together:
             yield ";\n".join(together)
@@ -227,9 +228,14 @@ def _statements_of(statements: Statements, step: Step, *, held: bool) -> Iterato
         if (text.held and not held) or not text.is_for(step.params):
             continue
         if step.copied is None and not text.each:
-            yield written(text.current if held else text.plain, step.params)
+            yield _written(text.current if held else text.plain, step)
         else:
             yield from _of_many(text, step)
+
+
+def _written(template: str, step: Step) -> str:
+    # The names last: a parameter's text is digits by then and can't be taken for one.
+    return with_names(written(template, step.params), step.own, dialect=DIALECT)
 
 
 def _of_many(text: Text, step: Step) -> Iterator[str]:

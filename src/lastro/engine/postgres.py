@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool
 from lastro.engine.django_held import HeldDjango, comes_from_django
 from lastro.engine.drive import drive
 from lastro.engine.held import check_in_transaction, check_session, connection_of, refuse_unholdable, turn_on
-from lastro.engine.psycopg_cursor import DictCursor, PlainCursor, execute
+from lastro.engine.psycopg_cursor import DIALECT, DictCursor, PlainCursor, execute
 from lastro.engine.psycopg_errors import translated
 from lastro.engine.retrying import Tries
 from lastro.engine.settings import (
@@ -38,7 +38,6 @@ from lastro.sql.catalogue import catalogue
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
-DIALECT = "postgres"
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 

@@ -22,8 +22,8 @@ from lastro.engine.held import (
     check_session,
     refuse_unholdable,
 )
-from lastro.engine.postgres import BEGIN, DIALECT
-from lastro.engine.psycopg_cursor import AsyncDictCursor, AsyncPlainCursor, execute_async
+from lastro.engine.postgres import BEGIN
+from lastro.engine.psycopg_cursor import DIALECT, AsyncDictCursor, AsyncPlainCursor, execute_async
 from lastro.engine.psycopg_errors import translated
 from lastro.engine.retrying import Tries
 from lastro.engine.settings import (

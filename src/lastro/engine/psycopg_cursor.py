@@ -16,12 +16,13 @@ from psycopg.adapt import AdaptersMap
 from psycopg.types.numeric import Int8
 
 from lastro.plans.plan import Rows, Step
-from lastro.sql.catalogue import Statement
+from lastro.sql.catalogue import Statement, with_names
 
 Statements: TypeAlias = Mapping[str, Statement]
 DictCursor: TypeAlias = Cursor[dict[str, Any]]
 AsyncDictCursor: TypeAlias = AsyncCursor[dict[str, Any]]
 
+DIALECT = "postgres"
 COPY_BLOCK_ROWS = 500
 NULL_COPIED = "\\N"
 NULL_IN_ARRAY = "NULL"
@@ -61,7 +62,7 @@ def execute(cursor: DictCursor, statements: Statements, step: Step) -> Rows:
     if step.script is not None:
         cursor.execute(step.script.encode(), prepare=False)
         return []
-    text = _sent(statements[step.statement].text)
+    text = _text_of(statements, step)
     if step.copied is not None:
         with cursor.copy(text) as copy:
             for block in copy_blocks(step.copied):
@@ -78,7 +79,7 @@ async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: S
     if step.script is not None:
         await cursor.execute(step.script.encode(), prepare=False)
         return []
-    text = _sent(statements[step.statement].text)
+    text = _text_of(statements, step)
     if step.copied is not None:
         async with cursor.copy(text) as copy:
             for block in copy_blocks(step.copied):
@@ -86,6 +87,15 @@ async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: S
         return []
     await cursor.execute(text, adapted(step.params) or None, prepare=False if step.planned_anew else None)
     return await cursor.fetchall() if _has_rows(cursor) else []
+
+
+def _text_of(statements: Statements, step: Step) -> bytes:
+    text = statements[step.statement].text
+    if not step.own:
+        return _sent(text)
+    # The driver reads the text for its parameters, so a percent sign in a name is doubled.
+    names = ((place, [part.replace("%", "%%") for part in parts]) for place, parts in step.own)
+    return with_names(text, names, dialect=DIALECT).encode()
 
 
 # One bytes object a statement, for the driver looks its own preparations up by it.

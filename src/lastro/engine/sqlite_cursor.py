@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from lastro.engine.sqlite_values import adapted, as_rows, copied
 from lastro.errors import InvalidInput
 from lastro.plans.plan import Rows, Step
-from lastro.sql.catalogue import Statement, catalogue
+from lastro.sql.catalogue import Statement, catalogue, with_names
 
 DIALECT = "sqlite"
 Statements: TypeAlias = Mapping[str, Statement]
@@ -77,7 +77,7 @@ def calls_of(statements: Statements, step: Step, now: int) -> Calls:
     params = adapted(step.params, now)
     rows: Rows = []
     for text in statement.texts:
-        columns, found = yield Call(text, params)
+        columns, found = yield Call(with_names(text, step.own, dialect=DIALECT), params)
         if columns is not None:
             rows = as_rows(columns, found)
             if not rows:

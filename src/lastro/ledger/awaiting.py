@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
 from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
@@ -43,6 +44,11 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
     def points(self) -> AsyncHeldPoints:
         """What members earn, spend and give in this transaction."""
         return AsyncHeldPoints(self._engine, self._operations)
+
+    @property
+    def adopting(self) -> AsyncHeldAdopting:
+        """In which phase an adoption is, for this transaction."""
+        return AsyncHeldAdopting(self._engine, self._operations)
 
     async def open_account(
         self,
@@ -224,6 +230,11 @@ class AsyncLedger(
     def points(self) -> AsyncPoints:
         """What members earn, spend and give, each call a transaction of its own."""
         return AsyncPoints(self._engine, self._operations)
+
+    @property
+    def adopting(self) -> AsyncAdopting:
+        """Taking over balances from a column of the application's own, with a way back."""
+        return AsyncAdopting(self._engine, self._operations)
 
     def within(self, connection: object) -> AsyncHeldLedger:
         """

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
 from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
@@ -43,6 +44,11 @@ class HeldLedger(HeldHolds, PostsByKind):
     def points(self) -> HeldPoints:
         """What members earn, spend and give in this transaction."""
         return HeldPoints(self._engine, self._operations)
+
+    @property
+    def adopting(self) -> HeldAdopting:
+        """In which phase an adoption is, for this transaction."""
+        return HeldAdopting(self._engine, self._operations)
 
     def open_account(
         self,
@@ -218,6 +224,11 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
     def points(self) -> Points:
         """What members earn, spend and give, each call a transaction of its own."""
         return Points(self._engine, self._operations)
+
+    @property
+    def adopting(self) -> Adopting:
+        """Taking over balances from a column of the application's own, with a way back."""
+        return Adopting(self._engine, self._operations)
 
     def within(self, connection: object) -> HeldLedger:
         """

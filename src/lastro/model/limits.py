@@ -81,3 +81,25 @@ KEEPING_WAIT_MS = 30_000
 
 PARTITION_TRANSFERS = 10_000_000
 PARTITIONS_AHEAD = 2
+
+ADOPTION_CHARACTERS_MAX = 32
+COLUMN_CHARACTERS_MAX = 64
+# The key of a row of an old table, its ids as text.
+ROW_KEY_CHARACTERS_MAX = 240
+# Rows of an old table that are imported, or written back, in one transaction; and that are compared in one look.
+ADOPTION_IMPORT_ROWS_MAX = 200
+ADOPTION_MIRROR_ROWS_MAX = 500
+ADOPTION_COMPARE_ROWS_MAX = 2_000
+# How often an import passes over a table in which some rows are being written each time.
+ADOPTION_PASSES_MAX = 20
+ADOPTION_DIFFERENCES_MAX = 1_000
+ADOPTIONS_LISTED_MAX = 100
+ADOPTION_EVENTS_MAX = 1_000
+# A difference is looked at again after so long, and counts if nothing has moved by then.
+DIFFERENCE_SETTLES_MS = 200
+# A cut-over and a roll-back keep writers waiting for no longer than this before they give way, and come again.
+ADOPTION_LOCK_TIMEOUT_MS = 2_000
+# A cut-over whose comparison of all rows took longer just before, with nobody waiting, isn't begun.
+ADOPTION_BLOCK_MS_MAX = 5_000
+# A cut-over wants both sides to have been compared from end to end within this time.
+ADOPTION_COMPARED_WITHIN_S = 900

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
+# The parts of each name that stands in the place of one of the statement's own: ("own_table", ("billing", "users")).
+OwnNames: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 T = TypeVar("T")
 
 
@@ -21,6 +23,7 @@ class Step(NamedTuple):
     `settled` never changes once it is there: any snapshot that has it will do, and nothing need be locked to read it.
     A statement that reads many rows is `planned_anew` each time: a plan made while a table was empty, and kept, would look
     through all of it for each row once it is full.
+    A statement on a table of the application's own brings that table's names as `own`, which the engine quotes.
     """
 
     statement: str
@@ -29,6 +32,7 @@ class Step(NamedTuple):
     script: str | None = None
     settled: bool = False
     planned_anew: bool = False
+    own: OwnNames = ()
 
 
 Plan: TypeAlias = Generator[Step, Rows, T]

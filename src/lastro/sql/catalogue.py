@@ -5,7 +5,7 @@ The catalogue: every statement of a dialect by name, read from the `.sql` files 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -25,6 +25,9 @@ _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 # A semicolon inside a string ends nothing: partitions are composed of texts that hold some.
 _STRING_OR_END = re.compile(r"'(?:[^']|'')*'|;")
 _IN_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;| CASCADE)")
+# What stands in statements for the names of an application's own table; and, before a parameter, for the character set
+# of a text, which only one dialect has to be told.
+_OWN_NAME = re.compile(r"\bown_(?:table|id|id_2|balance|currency|only|null)\b|/\* text (?P<place>\w+) \*/ ?")
 _PREFIXED = re.compile(rf"\b{LEDGER}_(?=[a-z])")
 
 
@@ -99,6 +102,31 @@ def for_ledger(sql: str, ledger: str, *, dialect: str) -> str:
         return _PREFIXED.sub(f"{ledger}_", sql)
     # Quoted, for a ledger may be called as a word of SQL's own: `order`, `user`.
     return _IN_SCHEMA.sub(f"`{ledger}`" if dialect == "mysql" else f'"{ledger}"', sql)
+
+
+def with_names(sql: str, names: Iterable[tuple[str, Sequence[str]]], *, dialect: str) -> str:
+    """
+    Return *sql* with the *names* of an application's own table in the places of `own_table`, `own_id` and so on: each
+    part of a name quoted, whatever characters it has.
+    """
+    said = {place: ".".join(quoted(part, dialect=dialect) for part in parts) for place, parts in names}
+    if not said:
+        return sql
+
+    def named(found: re.Match[str]) -> str:
+        if found["place"] is None:
+            return said[found[0]]
+        return "_utf8mb4 " if f"text_{found['place']}" in said else ""
+
+    return _OWN_NAME.sub(named, sql)
+
+
+def quoted(name: str, *, dialect: str) -> str:
+    """
+    Return *name* as an identifier of *dialect*.
+    """
+    quote = "`" if dialect == "mysql" else '"'
+    return f"{quote}{name.replace(quote, quote * 2)}{quote}"
 
 
 def ledger_name(name: object) -> str:

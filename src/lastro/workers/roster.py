@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
+from lastro.workers.adopter import Adopter
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.day_closer import DayCloser
 from lastro.workers.hold_expirer import HoldExpirer
@@ -37,6 +38,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
     ),
     "close_days": (_Post(lambda ledger, stopping: DayCloser(ledger, stopping=stopping), "closings.hold"),),
     "reconcile": (_Post(lambda ledger, stopping: Reconciler(ledger, stopping=stopping), "reconciling.moved"),),
+    "adopt": (_Post(lambda ledger, stopping: Adopter(ledger, stopping=stopping), "adopting.list"),),
 }
 WORK: Final = tuple(_ROSTER)
 

@@ -6,6 +6,12 @@
 DROP TABLE IF EXISTS lastro_incident;
 DROP TABLE IF EXISTS lastro_reconciliation;
 DROP TABLE IF EXISTS lastro_reconciled;
+DROP TABLE IF EXISTS lastro_adoption_event;
+DROP TABLE IF EXISTS lastro_adoption_mirroring;
+DROP TABLE IF EXISTS lastro_adoption_look;
+DROP TABLE IF EXISTS lastro_adoption_difference;
+DROP TABLE IF EXISTS lastro_adoption_row;
+DROP TABLE IF EXISTS lastro_adoption;
 DROP VIEW IF EXISTS lastro_hold_standing;
 DROP TABLE IF EXISTS lastro_open_hold;
 DROP TABLE IF EXISTS lastro_hold_event;

@@ -174,6 +174,7 @@ class Migrating(Committing):
             ("lastro", "0004_kinds"),
             ("lastro", "0005_closings"),
             ("lastro", "0006_reconciliation"),
+            ("lastro", "0007_adoption"),
             ("books", "0001_initial"),
         ]
         for label, name in reversed(recorded):

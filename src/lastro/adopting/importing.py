@@ -1,0 +1,334 @@
+"""
+Importing: the opening balance of each row, read and posted in one transaction that holds the row.
+
+A row that somebody writes at that moment is passed over and comes in a later pass, so an import waits for nobody's rows
+and no write falls between the reading of a balance and its posting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from lastro.adopting import records
+from lastro.adopting.bringing import ACTOR, OPENING, catch_up
+from lastro.adopting.declaration import OldColumn, to_json
+from lastro.adopting.own_table import SEPARATOR, OwnTable, Place, first_place
+from lastro.adopting.records import Standing
+from lastro.adopting.surveying import look_at_columns
+from lastro.adopting.telling_apart import Seen, read_units
+from lastro.adopting.values import AdoptionReport, Cause
+from lastro.errors import AdoptionConflict, AdoptionNotReady, InvalidInput, Refusal
+from lastro.model.account import WORLD, Facts, account_name, currency_code
+from lastro.model.directory import Directory
+from lastro.model.limits import (
+    ADOPTION_DIFFERENCES_MAX,
+    ADOPTION_IMPORT_ROWS_MAX,
+    ADOPTION_LOCK_TIMEOUT_MS,
+    ADOPTION_PASSES_MAX,
+    ROW_KEY_CHARACTERS_MAX,
+)
+from lastro.model.transfer import Intent, Posted, intent
+from lastro.plans.accounts import AccountKey, find_facts
+from lastro.plans.batch import post_many
+from lastro.plans.course import Act, Course
+from lastro.plans.patience import giving_way
+from lastro.plans.plan import TOGETHER, Effect, Plan, Row, step
+from lastro.plans.stored import whole
+from lastro.plans.transfers import Terms
+from lastro.plans.waiting import patiently
+
+# Told how many rows were imported, after each transaction; False ends the import there.
+AfterRows: TypeAlias = Callable[[int], bool]
+
+
+class Batch(NamedTuple):
+    """
+    What one transaction did: rows that have an account now, rows that can't have one, and where the next begins.
+    """
+
+    imported: int
+    refused: int
+    after: Place | None
+
+
+class Imported(NamedTuple):
+    """
+    What an import did in all. `ended`: it was told to stop.
+    """
+
+    imported: int
+    refused: int
+    ended: bool
+
+
+class _Wanted(NamedTuple):
+    row: Row
+    ids: tuple[object, ...]
+    account: str
+    currency: str
+    units: int
+
+
+def begin(column: OldColumn, terms: Terms, *, actor: str | None) -> Plan[Standing]:
+    """
+    Note the adoption of *column* unless it was begun before; AdoptionConflict where it was begun with another declaration.
+    """
+    yield TOGETHER
+    found = yield from records.find(column.name)
+    if found is None:
+        made = yield from look_at_columns(column)
+        if made.problems:
+            raise AdoptionNotReady(
+                f"adoption {column.name!r} can't begin: {'; '.join(made.problems)}",
+                adoption=column.name,
+                phase=None,
+                step="import",
+            )
+        declaration = records.declared(column, made.text_ids)
+        yield step("adopting.begin", name=column.name, declaration=declaration, actor=actor, now=terms.now)
+        # Read in a following statement: a rival may have been first.
+        found = yield from records.known(column.name)
+        yield records.event(column.name, "begun", actor=actor, now=terms.now)
+    if to_json(found.table.column) != to_json(column):
+        stored, given = found.table.column._asdict(), column._asdict()
+        fields = {name: (stored[name], given[name]) for name in stored if stored[name] != given[name]}
+        raise AdoptionConflict(
+            f"adoption {column.name!r} was begun with another declaration ({', '.join(fields)} differs): an adoption keeps "
+            "the one that it began with; take another name for another one",
+            adoption=column.name,
+            fields=fields,
+        )
+    return found
+
+
+def import_rows(
+    column: OldColumn, ledger: str, terms: Terms, *, actor: str | None, after_rows: AfterRows | None
+) -> Course[AdoptionReport]:
+    """
+    Begin the adoption of *column* where it hasn't begun, give every row an account that has none, and bring the accounts
+    of rows that were written since to what they hold.
+    """
+    standing: Standing = yield Act(partial(begin, column, terms, actor=actor))
+    importing = standing.phase == "importing"
+    if importing:
+        # Those that are still there are found again.
+        yield Act(partial(_forget_differences, column.name))
+    done = yield from import_new(standing.table, terms, after_rows=after_rows)
+    left = (yield Act(partial(_left, standing.table), Effect.READ)) if not done.ended else 0
+    caught_up = (yield from catch_up(standing.table, terms)) if importing and not done.ended else 0
+    if done.imported:
+        detail = {"rows": done.imported, "refused": done.refused, "left": left}
+        yield Act(lambda: _noted(column.name, detail, terms, actor=actor))
+    problems = (f"{left} rows have no account yet: see the differences, and import again",) if left else ()
+    figures = {"imported": done.imported, "caught_up": caught_up, "refused": done.refused, "left": left}
+    report: AdoptionReport = yield Act(
+        partial(
+            records.report,
+            "import",
+            column.name,
+            ledger=ledger,
+            now=terms.now,
+            figures=figures,
+            problems=problems,
+            done=bool(done.imported or caught_up),
+        ),
+        Effect.READ,
+    )
+    return report
+
+
+def import_new(table: OwnTable, terms: Terms, *, after_rows: AfterRows | None = None) -> Course[Imported]:
+    """
+    Give an account to every row that has none, transaction by transaction; pass by pass, while rows are being written.
+    """
+    imported = refused = 0
+    for _ in range(ADOPTION_PASSES_MAX):
+        before = imported
+        refused = 0
+        place: Place | None = yield Act(partial(first_place, table), Effect.READ)
+        while place is not None:
+            batch: Batch = yield from giving_way(partial(import_batch, table, terms, place=place))
+            imported, refused, place = imported + batch.imported, refused + batch.refused, batch.after
+            if after_rows is not None and not after_rows(batch.imported):
+                return Imported(imported, refused, ended=True)
+        # A pass that finds nothing new ends it; most adoptions end with the look for what is left.
+        if imported == before or (yield Act(partial(_left, table), Effect.READ)) <= refused:
+            break
+    return Imported(imported, refused, ended=False)
+
+
+def import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]:
+    """
+    Import up to ADOPTION_IMPORT_ROWS_MAX rows from *place* on, in one transaction.
+
+    Locks the rows, of which it waits for none, and, shared, the adoption's phase.
+    """
+    return (yield from patiently(_import_batch(table, terms, place=place), ADOPTION_LOCK_TIMEOUT_MS))
+
+
+def _import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]:
+    # What another transaction believed of its accounts, and took back, mustn't become the account of a row.
+    terms = terms._replace(directory=Directory())
+    phase = yield from records.phase_of(table.column.name)
+    rows = yield table.step("to_import", **table.within(place), rows_max=ADOPTION_IMPORT_ROWS_MAX)
+    if not rows:
+        return Batch(0, 0, None)
+    wanted, refused = _sorted_out(table, rows)
+    yield from _open_accounts(table.column, wanted, terms)
+    facts = yield from find_facts(terms.directory, [(one.account, one.currency) for one in wanted])
+    wanted, taken = yield from _without_taken(wanted, facts)
+    refused += taken
+    if phase != "ledger":
+        wanted, unposted = yield from _post_openings(table.column, wanted, facts, terms)
+        refused += unposted
+    if wanted:
+        yield step(
+            "adopting.put_rows",
+            adoption=table.column.name,
+            row_keys=[one.row["row_key"] for one in wanted],
+            account_ids=[facts[one.account, one.currency].id for one in wanted],
+            units=[one.units for one in wanted],
+            now=terms.now,
+        )
+    for row, cause in refused:
+        yield records.put_difference(table.column.name, _unmapped(table, row), cause, now=terms.now)
+    after = None if len(rows) < ADOPTION_IMPORT_ROWS_MAX else Place(table.ids_of(rows[-1]), inclusive=False)
+    return Batch(len(wanted), len(refused), after)
+
+
+def _sorted_out(table: OwnTable, rows: Sequence[Row]) -> tuple[list[_Wanted], list[tuple[Row, Cause]]]:
+    wanted: list[_Wanted] = []
+    refused: list[tuple[Row, Cause]] = []
+    for row in rows:
+        ids, units = table.ids_of(row), read_units(row["units"])
+        texts = tuple(str(part) for part in ids)
+        if units is None:
+            refused.append((row, "unreadable_balance"))
+            continue
+        try:
+            if len(row["row_key"]) > ROW_KEY_CHARACTERS_MAX or row["row_key"].count(SEPARATOR) != len(ids) - 1:
+                raise InvalidInput("the id is too long, or holds a control character", argument="id")
+            account, currency = account_name(table.column.account_of(texts)), currency_code(row["currency"])
+        except InvalidInput:
+            refused.append((row, "row_without_account"))
+        else:
+            wanted.append(_Wanted(row, ids, account, currency, units))
+    return wanted, refused
+
+
+def _open_accounts(column: OldColumn, wanted: Sequence[_Wanted], terms: Terms) -> Plan[None]:
+    terms_of_world = {"keeping": "summed", "floor": None, "metadata": None, "now": terms.now}
+    for currency in sorted({one.currency for one in wanted}):
+        yield step("accounts.open", name=WORLD, currency=currency, **terms_of_world)
+    for one in sorted(wanted, key=lambda one: (one.account, one.currency)):
+        yield step(
+            "accounts.open",
+            name=one.account,
+            currency=one.currency,
+            keeping=column.keeping,
+            floor=column.floor,
+            metadata=None,
+            now=terms.now,
+        )
+
+
+def _without_taken(
+    wanted: Sequence[_Wanted], facts: dict[AccountKey, Facts]
+) -> Plan[tuple[list[_Wanted], list[tuple[Row, Cause]]]]:
+    """Part those whose account another row has already: of two rows with one name only the first can be adopted."""
+    ids = [facts[one.account, one.currency].id for one in wanted]
+    rows = (yield step("adopting.mapped", account_ids=ids)) if ids else []
+    taken = {row["account_id"] for row in rows}
+    kept: list[_Wanted] = []
+    refused: list[tuple[Row, Cause]] = []
+    for one, account_id in zip(wanted, ids, strict=True):
+        if account_id in taken:
+            refused.append((one.row, "row_without_account"))
+        else:
+            taken.add(account_id)
+            kept.append(one)
+    return kept, refused
+
+
+def _post_openings(
+    column: OldColumn, wanted: Sequence[_Wanted], facts: dict[AccountKey, Facts], terms: Terms
+) -> Plan[tuple[list[_Wanted], list[tuple[Row, Cause]]]]:
+    """
+    Post what brings each account to its row's balance. An account that was there already may hold something: whoever
+    posted to it held, or will have to wait for, the row that we hold.
+    """
+    ids = sorted({facts[one.account, one.currency].id for one in wanted})
+    weighed = (yield step("locked.weigh_sides", account_ids=ids)) if ids else []
+    posted = {row["account_id"]: whole(row, "posted") for row in weighed}
+    changes = [one.units - posted[facts[one.account, one.currency].id] for one in wanted]
+    intents = [
+        _opening(column.name, one.row["row_key"], one.account, one.currency, change)
+        for one, change in zip(wanted, changes, strict=True)
+        if change
+    ]
+    outcomes = (yield from post_many(intents, terms, partial=True)) if intents else []
+    answers = iter(outcomes)
+    kept: list[_Wanted] = []
+    refused: list[tuple[Row, Cause]] = []
+    for one, change in zip(wanted, changes, strict=True):
+        outcome: Posted | Refusal | None = next(answers) if change else None
+        if isinstance(outcome, Refusal):
+            refused.append((one.row, "row_without_account"))
+        else:
+            kept.append(one)
+    return kept, refused
+
+
+def _opening(adoption: str, row_key: str, account: str, currency: str, change: int) -> Intent | Refusal:
+    """Return the transfer that brings an account to its row's balance, once for each row."""
+    try:
+        return intent(
+            key=f"adopt:{adoption}:{row_key}:opening",
+            kind=OPENING,
+            debit=WORLD if change > 0 else account,
+            credit=account if change > 0 else WORLD,
+            amount=abs(change),
+            currency=currency,
+            source=f"adopt:{adoption}",
+            actor=ACTOR,
+        )
+    except Refusal as refusal:
+        return refusal
+
+
+def _unmapped(table: OwnTable, row: Row) -> Seen:
+    return Seen(
+        row_key=row["row_key"][:ROW_KEY_CHARACTERS_MAX],
+        ids=table.ids_of(row),
+        currency=row["currency"],
+        raw=row["raw"],
+        units=read_units(row["units"]),
+        account_id=None,
+        agreed=0,
+        account=None,
+        account_currency=None,
+        posted=None,
+    )
+
+
+def _left(table: OwnTable) -> Plan[int]:
+    return int((yield table.step("left_to_import"))[0]["rows_left"])
+
+
+def left_to_import(table: OwnTable) -> Plan[int]:
+    """
+    Return how many rows have no account.
+    """
+    return (yield from _left(table))
+
+
+def _forget_differences(name: str) -> Plan[None]:
+    yield TOGETHER
+    for row in (yield step("adopting.differences", adoption=name, rows_max=ADOPTION_DIFFERENCES_MAX)):
+        yield step("adopting.drop_difference", adoption=name, row_key=row["row_key"])
+
+
+def _noted(name: str, detail: dict[str, int], terms: Terms, *, actor: str | None) -> Plan[None]:
+    yield records.event(name, "imported", detail=detail, actor=actor, now=terms.now)

@@ -1,0 +1,319 @@
+"""
+Switching which side is the truth: into the shadow phase, over to the ledger, and back to the old column.
+
+Whoever asks for the phase in its transaction, and whoever writes the old column under its trigger, holds the phase until
+its end; a switch waits for them, compares or writes both sides with nobody between, and changes the phase in one commit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
+
+from lastro.adopting import records
+from lastro.adopting.bringing import OPENING, bring, catch_up, mapped
+from lastro.adopting.importing import left_to_import
+from lastro.adopting.looking import Page, look
+from lastro.adopting.mirroring import Mirrored, write_rows, write_through
+from lastro.adopting.own_table import OwnTable, Place, first_place
+from lastro.adopting.records import Standing
+from lastro.adopting.values import AdoptionReport, AdoptionStep, Phase
+from lastro.errors import AdoptionNotReady
+from lastro.model.limits import ADOPTION_BLOCK_MS_MAX, ADOPTION_COMPARED_WITHIN_S, ADOPTION_LOCK_TIMEOUT_MS
+from lastro.plans.course import Act, Course
+from lastro.plans.patience import giving_way
+from lastro.plans.plan import TOGETHER, Effect, Plan, Step, step
+from lastro.plans.transfers import Terms
+from lastro.plans.waiting import patiently
+
+MS_IN_A_SECOND = 1_000
+# The shadow phase begins when a pass over the table has found no more rows than this to catch up with, or after so many.
+CAUGHT_UP_MAX = 50
+CATCHING_UP_PASSES_MAX = 10
+
+
+class Unequal(NamedTuple):
+    """
+    The whole column against the ledger, in one snapshot.
+    """
+
+    rows: int
+    without_account: int
+    unequal: int
+    lost: int
+
+    @property
+    def nothing(self) -> bool:
+        """Whether both sides are equal in every row."""
+        return not (self.without_account or self.unequal or self.lost)
+
+
+class _Switched(NamedTuple):
+    phase_before: Phase
+    unequal: Unequal
+    blocked_ms: int
+
+
+def shadow(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: bool) -> Course[AdoptionReport]:
+    """
+    Bring every account to its row with nobody between, and say that the application posts beside its old writes from then
+    on. Refused while a row has no account.
+    """
+    standing: Standing = yield Act(partial(records.known, name), Effect.READ)
+    if standing.phase == "shadow":
+        return (yield from _reported("shadow", name, ledger, terms, done=False))
+    records.refuse_unless(standing, ("importing",), "shadow")
+    left: int = yield Act(partial(left_to_import, standing.table), Effect.READ)
+    problems = [f"{left} rows have no account: import first (those that can't be imported are among the differences)"]
+    if dry_run:
+        return (yield from _reported("shadow", name, ledger, terms, problems=problems if left else (), done=False))
+    if left:
+        raise _not_ready(standing, "shadow", problems)
+    for _ in range(CATCHING_UP_PASSES_MAX):
+        # Most of what was written since the import is posted beforehand, so that others wait only for what is left.
+        if (yield from catch_up(standing.table, terms)) <= CAUGHT_UP_MAX:
+            break
+    brought: int = yield from giving_way(partial(_patiently_shadow, standing, terms, actor=actor))
+    return (yield from _reported("shadow", name, ledger, terms, figures={"caught_up": brought}))
+
+
+def cut_over(
+    name: str,
+    ledger: str,
+    terms: Terms,
+    *,
+    actor: str | None,
+    dry_run: bool,
+    compared_within_s: int = ADOPTION_COMPARED_WITHIN_S,
+    block_ms_max: int = ADOPTION_BLOCK_MS_MAX,
+) -> Course[AdoptionReport]:
+    """
+    Make the ledger the truth: put the triggers on the old column, compare all of it with nobody between, and switch.
+
+    Refused while differences are open, rows have no account, the last comparison from end to end is too old, or writers
+    would have to wait for too long.
+    """
+    standing: Standing = yield Act(partial(records.known, name), Effect.READ)
+    if standing.phase == "ledger":
+        return (yield from _reported("cutover", name, ledger, terms, done=False))
+    records.refuse_unless(standing, ("shadow",), "cutover")
+    problems: list[str] = yield Act(partial(_in_the_way, standing, terms, compared_within_s), Effect.READ)
+    # Weighed first with nobody waiting: how long the others would have to, and whether they would wait for a refusal.
+    began_s = time.monotonic()
+    found: Unequal = yield Act(partial(weigh, standing.table), Effect.READ)
+    would_block_ms = _since(began_s)
+    problems += _unequal_problems(found) + _block_problems(would_block_ms, block_ms_max)
+    if dry_run:
+        figures = {"rows": found.rows, "would_block_ms": would_block_ms}
+        return (yield from _reported("cutover", name, ledger, terms, figures=figures, problems=problems, done=False))
+    if problems:
+        raise _not_ready(standing, "cutover", problems)
+    # From here on the triggers are there, and let everything pass until the phase says otherwise: killed here, the
+    # application goes on as before, and the next cut-over goes on from here.
+    yield from giving_way(partial(_guard, standing.table, ledger))
+    switched: _Switched = yield from giving_way(partial(_patiently_cut, standing, terms, actor=actor))
+    figures = {"rows": switched.unequal.rows, "blocked_ms": switched.blocked_ms}
+    return (
+        yield from _reported("cutover", name, ledger, terms, figures=figures, done=switched.phase_before != "ledger")
+    )
+
+
+def roll_back(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: bool) -> Course[AdoptionReport]:
+    """
+    Make the old column the truth again: write the ledger's balances into it, switch, and take the triggers away.
+    """
+    standing: Standing = yield Act(partial(records.known, name), Effect.READ)
+    if dry_run:
+        found: Unequal = yield Act(partial(weigh, standing.table), Effect.READ)
+        figures = {"rows": found.rows, "would_write": found.unequal if standing.phase == "ledger" else 0}
+        return (yield from _reported("rollback", name, ledger, terms, figures=figures, done=False))
+    figures, switched = {"written": 0, "blocked_ms": 0}, False
+    if standing.phase == "ledger":
+        # Most of it is written beforehand, so that postings wait only for what is left.
+        ahead: Mirrored = yield from write_through(standing.table, terms)
+        began_s = time.monotonic()
+        last: int = yield from giving_way(partial(_patiently_back, standing, terms, actor=actor))
+        figures, switched = {"written": ahead.written + last, "blocked_ms": _since(began_s)}, True
+    # Also where a roll-back was killed before it came to this.
+    removed: bool = yield from giving_way(partial(_unguard, standing.table, ledger))
+    return (yield from _reported("rollback", name, ledger, terms, figures=figures, done=switched or removed))
+
+
+def weigh(table: OwnTable) -> Plan[Unequal]:
+    """
+    Compare the whole table with the ledger.
+    """
+    row = (yield table.step("unequal"))[0]
+    lost = yield table.step("lost", rows_max=1)
+    return Unequal(int(row["rows_seen"]), int(row["without_account"]), int(row["unequal"]), len(lost))
+
+
+def _in_the_way(standing: Standing, terms: Terms, compared_within_s: int) -> Plan[list[str]]:
+    looked = yield from records.looked(standing.name, terms.now)
+    problems = []
+    if looked.differences:
+        problems.append(f"{looked.differences} differences are open: solve them, adjust the ledger, compare again")
+    if looked.looked_at is None:
+        problems.append("both sides were never compared from end to end: compare first")
+    elif looked.moment_at - looked.looked_at > timedelta(seconds=compared_within_s):
+        problems.append(
+            f"the last comparison from end to end is of {looked.looked_at.isoformat()}, more than {compared_within_s} s "
+            "ago: compare first"
+        )
+    return problems
+
+
+def _unequal_problems(found: Unequal) -> list[str]:
+    said = (
+        (found.without_account, "rows have no account: import or compare first"),
+        (found.unequal, "rows differ from their accounts just now: compare tells why"),
+        (found.lost, "accounts hold something and their row is gone: compare tells which"),
+    )
+    return [f"{count} {sentence}" for count, sentence in said if count]
+
+
+def _block_problems(would_block_ms: int, block_ms_max: int) -> list[str]:
+    if would_block_ms <= block_ms_max:
+        return []
+    problem = (
+        f"comparing all rows took {would_block_ms} ms just now, and for so long nobody could write the column; the limit "
+        f"is {block_ms_max} ms: cut over at a quiet hour, or allow more"
+    )
+    return [problem]
+
+
+def _not_ready(standing: Standing, doing: AdoptionStep, problems: Sequence[str]) -> AdoptionNotReady:
+    return AdoptionNotReady(
+        f"{doing} of adoption {standing.name!r} has to wait: {'; '.join(problems)}. Nothing was changed",
+        adoption=standing.name,
+        phase=standing.phase,
+        step=doing,
+    )
+
+
+def _patiently_shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
+    return (yield from patiently(_shadow(standing, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS))
+
+
+def _shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
+    name, table = standing.name, standing.table
+    yield step("adopting.hold")
+    # In following statements, which see what was committed while ours waited.
+    if (yield from records.known(name)).phase != "importing":
+        return 0
+    brought = 0
+    place: Place | None = yield from first_place(table)
+    while place is not None:
+        page: Page = yield from look(table, place)
+        for one in mapped(page.differing):
+            if not (yield from bring(table, terms, row_key=one.row_key, kind=OPENING)):
+                raise _not_ready(
+                    standing, "shadow", [f"row {records.shown_row(one.row_key)!r} can't be read as before"]
+                )
+            brought += 1
+        place = page.after
+    yield step("adopting.set_phase", name=name, phase="shadow", actor=actor, now=terms.now)
+    yield records.event(name, "shadow begun", detail={"caught_up": brought}, actor=actor, now=terms.now)
+    return brought
+
+
+def _guard(table: OwnTable, ledger: str) -> Plan[None]:
+    rows = yield step("adopting.compose_guard", **records.guard_terms(table.column, ledger))
+    if rows[0]["script"]:
+        yield TOGETHER
+        yield step("schema.limit_lock_wait", lock_timeout=f"{ADOPTION_LOCK_TIMEOUT_MS}ms")
+        yield Step("script", {}, script=rows[0]["script"])
+
+
+def _patiently_cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
+    return (yield from patiently(_cut(standing, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS))
+
+
+def _cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
+    name = standing.name
+    began_s = time.monotonic()
+    yield step("adopting.hold")
+    # In following statements, which see what was committed while ours waited.
+    now = yield from records.known(name)
+    if now.phase != "shadow":
+        return _Switched(now.phase, Unequal(0, 0, 0, 0), 0)
+    found = yield from weigh(standing.table)
+    if not found.nothing:
+        raise _not_ready(standing, "cutover", _unequal_problems(found))
+    yield step("adopting.set_phase", name=name, phase="ledger", actor=actor, now=terms.now)
+    blocked_ms = _since(began_s)
+    detail = {"rows": found.rows, "blocked_ms": blocked_ms}
+    yield records.event(name, "cut over", detail=detail, actor=actor, now=terms.now)
+    return _Switched("shadow", found, blocked_ms)
+
+
+def _patiently_back(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
+    return (yield from patiently(_back(standing, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS))
+
+
+def _back(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
+    name = standing.name
+    yield step("adopting.hold")
+    now = yield from records.known(name)
+    if now.phase != "ledger":
+        return 0
+    # Whoever posts without asking for the phase holds a base row, or waits here until the column is the truth again.
+    yield step("adopting.hold_accounts", adoption=name)
+    yield step("adopting.begin_mirroring", adoption=name)
+    written = 0
+    place: Place | None = yield from first_place(standing.table)
+    while place is not None:
+        page = yield from write_rows(standing.table, terms, place=place)
+        written, place = written + page.written, page.after
+    yield step("adopting.end_mirroring", adoption=name)
+    yield step("adopting.set_phase", name=name, phase="shadow", actor=actor, now=terms.now)
+    yield records.event(name, "rolled back", detail={"written": written}, actor=actor, now=terms.now)
+    return written
+
+
+def _unguard(table: OwnTable, ledger: str) -> Plan[bool]:
+    given = records.guard_terms(table.column, ledger)
+    if (yield from records.phase_of(table.column.name)) == "ledger":
+        # Somebody cut over again meanwhile.
+        return False
+    found = yield step("adopting.guards", **given)
+    if not found[0]["guards"]:
+        return False
+    rows = yield step("adopting.compose_removal", **given)
+    yield TOGETHER
+    yield step("schema.limit_lock_wait", lock_timeout=f"{ADOPTION_LOCK_TIMEOUT_MS}ms")
+    yield Step("script", {}, script=rows[0]["script"])
+    return True
+
+
+def _reported(
+    doing: AdoptionStep,
+    name: str,
+    ledger: str,
+    terms: Terms,
+    *,
+    figures: dict[str, int] | None = None,
+    problems: Sequence[str] = (),
+    done: bool = True,
+) -> Course[AdoptionReport]:
+    report: AdoptionReport = yield Act(
+        partial(
+            records.report,
+            doing,
+            name,
+            ledger=ledger,
+            now=terms.now,
+            figures=figures or {},
+            problems=tuple(problems),
+            done=done,
+        ),
+        Effect.READ,
+    )
+    return report
+
+
+def _since(began_s: float) -> int:
+    return round((time.monotonic() - began_s) * MS_IN_A_SECOND)

@@ -1,0 +1,112 @@
+"""
+What an adoption tells of itself: where it stands, what it found, and what each step of it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, NamedTuple, TypeAlias
+
+from lastro.adopting.declaration import OldColumn
+
+Phase: TypeAlias = Literal["importing", "shadow", "ledger"]
+AdoptionStep: TypeAlias = Literal["import", "shadow", "compare", "adjust", "cutover", "mirror", "rollback"]
+Cause: TypeAlias = Literal[
+    "old_write_without_posting",
+    "posting_without_old_write",
+    "posted_other_amount",
+    "posted_twice",
+    "unit_mismatch",
+    "currency_differs",
+    "row_without_account",
+    "account_without_row",
+    "unreadable_balance",
+    "unclear",
+]
+
+
+class Difference(NamedTuple):
+    """
+    A row of the old table and its account that don't agree, and what by all signs went wrong since they last did.
+
+    `row` is the row's id (of two columns: with a / between them). `expected` is what the old column says, in minor units,
+    or its own text where that is no amount; `found` what the ledger says; None: there is no such side.
+    """
+
+    row: str
+    account: str | None
+    currency: str | None
+    cause: Cause
+    expected: int | str | None
+    found: int | None
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class Adoption(NamedTuple):
+    """
+    Where an adoption stands.
+
+    `phase`: "importing" and "shadow", while the old column is the truth, or "ledger", when the ledger is and the column
+    mirrors it. `rows` have an account; `differences` are open; `guarded`: the triggers are on the old column, which refuse
+    its writing in the phase "ledger". `looked_at`: when both sides were last compared from end to end.
+    """
+
+    name: str
+    phase: Phase
+    column: OldColumn
+    rows: int
+    differences: int
+    guarded: bool
+    looked_at: datetime | None
+    started_at: datetime
+    changed_at: datetime
+    actor: str | None
+
+
+class AdoptionEvent(NamedTuple):
+    """
+    Something that was done to an adoption, or found in it; never changed afterwards.
+    """
+
+    id: int
+    what: str
+    row: str | None
+    detail: str | None
+    actor: str | None
+    recorded_at: datetime
+
+
+class AdoptionReport(NamedTuple):
+    """
+    What a step did. `figures` by name; `done` is False where there was nothing to do, and after a dry run.
+
+    `problems` say in words why a step can't be done yet (a dry run), or what was left aside. `differences` are those that
+    are open now, up to 1,000.
+    """
+
+    step: AdoptionStep
+    adoption: Adoption
+    figures: Mapping[str, int]
+    differences: tuple[Difference, ...] = ()
+    problems: tuple[str, ...] = ()
+    done: bool = True
+
+
+class AdoptionSurvey(NamedTuple):
+    """
+    What a look at the old table found before anything is written.
+
+    `rows`, of which `nulls` have no balance and `negative` one below zero; the `least` and the `most` in minor units;
+    `currencies` with their rows (the 20 most frequent). `problems` have to be solved before the import, `advice` need not.
+    """
+
+    rows: int
+    nulls: int
+    negative: int
+    least: int | None
+    most: int | None
+    currencies: Mapping[str, int]
+    problems: tuple[str, ...]
+    advice: tuple[str, ...]

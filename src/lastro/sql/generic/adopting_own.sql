@@ -1,0 +1,3 @@
+-- Adopting an application's own balances: not here.
+--
+-- others refused: what it takes over is guarded by triggers, and there are no portable ones

@@ -1,0 +1,74 @@
+"""
+The adopter: compares the adoptions in their shadow phase with their old columns, and mirrors the ledger after a cut-over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from lastro.adopting.values import Adoption
+from lastro.ledger import Ledger
+from lastro.telemetry import measure
+from lastro.workers.loop import Facts
+
+INTERVAL_MS: Final = 30_000
+JITTER: Final = 0.1
+
+_log = logging.getLogger("lastro.workers")
+
+
+class Adopter:
+    """
+    One round a tick, through every adoption; where there is none, a look at one row. Reads each old table whole, by pages.
+
+    Once *stopping* says so, the page in hand is the round's last. Measures `lastro_adoption_differences` and
+    `lastro_adoption_rows_mirrored` by adoption; a new difference is an ERROR in the log, with its account and cause.
+    """
+
+    name = "adopter"
+    interval_ms = INTERVAL_MS
+    jitter = JITTER
+
+    def __init__(self, ledger: Ledger, *, stopping: Callable[[], bool] = lambda: False) -> None:
+        self._ledger = ledger
+        self._stopping = stopping
+        self._said: set[tuple[str, str, str]] = set()
+
+    def run_once(self) -> Facts:
+        """Run one round."""
+        figures = {"compared": 0, "differences": 0, "mirrored": 0}
+        for name in self._ledger.adopting.names():
+            adoption = self._ledger.adopting.status(name)
+            if self._stopping():
+                break
+            if adoption.phase == "shadow":
+                compared, differences = self._compare(adoption)
+                figures["compared"] += compared
+                figures["differences"] += differences
+            elif adoption.phase == "ledger":
+                figures["mirrored"] += self._mirror(adoption)
+        return Facts(figures)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._ledger.close()
+
+    def _compare(self, adoption: Adoption) -> tuple[int, int]:
+        report = self._ledger.adopting.compare(adoption.name, after_page=lambda _: not self._stopping())
+        measure("lastro_adoption_differences", len(report.differences), adoption=adoption.name)
+        found = {(adoption.name, one.row, one.cause) for one in report.differences}
+        for one in report.differences:
+            if (adoption.name, one.row, one.cause) not in self._said:
+                _log.error(
+                    "adoption %s, row %s, account %s: %s (the column says %s, the ledger %s)",
+                    adoption.name, one.row, one.account, one.cause, one.expected, one.found,
+                )  # fmt: skip
+        self._said = {said for said in self._said if said[0] != adoption.name} | found
+        return report.figures["rows"], len(report.differences)
+
+    def _mirror(self, adoption: Adoption) -> int:
+        report = self._ledger.adopting.mirror(adoption.name, after_page=lambda _: not self._stopping())
+        measure("lastro_adoption_rows_mirrored", report.figures["written"], adoption=adoption.name)
+        return report.figures["written"]
