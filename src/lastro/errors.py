@@ -38,6 +38,7 @@ __all__ = [
     "TransferConflict",
     "UnknownAccount",
     "UnknownActivity",
+    "UnknownEvent",
     "UnknownHold",
     "UnknownMember",
     "UnknownRule",
@@ -223,6 +224,12 @@ class UnknownHold(Refusal):
     """No hold has this key in this ledger. Details: `key`."""
 
     code = "unknown_hold"
+
+
+class UnknownEvent(Refusal):
+    """No event with this id waits in the outbox or was set aside. Details: `event_id`."""
+
+    code = "unknown_event"
 
 
 class UnknownMember(Refusal):

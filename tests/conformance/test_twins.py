@@ -18,7 +18,7 @@ from lastro.ledger.points_blocking import HeldPoints, Points
 TWINS: list[tuple[Any, Any]] = [(HeldLedger, AsyncHeldLedger), (Ledger, AsyncLedger), (Batcher, AsyncBatcher)]
 TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
 # Made on the spot by both: there is nothing to wait for.
-NOT_AWAITED = {"within", "batching"}
+NOT_AWAITED = {"within", "batching", "emitting"}
 
 # The interpreter's hook calls it in a forked child, where only threads need it: a loop doesn't survive a fork.
 HOOKS = {"after_fork_in_child"}

@@ -15,6 +15,7 @@ from lastro.cli import (
     embedded,
     holds,
     kinds,
+    outbox,
     partitions,
     periods,
     points,
@@ -68,6 +69,7 @@ reading.register(app)
 holds.register(app)
 kinds.register(app)
 periods.register(app)
+outbox.register(app)
 partitions.register(app)
 working.register(app)
 embedded.register(app)

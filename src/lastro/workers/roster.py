@@ -7,21 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from lastro import config
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
+from lastro.workers.outbox_relay import OutboxRelay
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
 
 
 class _Post(NamedTuple):
-    """Who does a piece of work, and a step of it that a store without a use for it refuses."""
+    """
+    Who does a piece of work, a step of it that a store without a use for it refuses, and whether this process has been
+    told what it takes.
+    """
 
     worker: Callable[[Ledger, Callable[[], bool]], Worker]
     step: str
+    is_set_up: Callable[[], bool] = lambda: True
 
 
 _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
@@ -33,6 +39,13 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
         _Post(lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping), "ending.due"),
         _Post(lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping), "points_expiring.due"),
     ),
+    "relay": (
+        _Post(
+            lambda ledger, stopping: OutboxRelay(ledger, stopping=stopping),
+            "relaying.claim",
+            is_set_up=lambda: bool(config.relay_targets()),
+        ),
+    ),
 }
 WORK: Final = tuple(_ROSTER)
 
@@ -41,10 +54,10 @@ def workers_for(
     work: Iterable[str], *, open_ledger: Callable[[], Ledger], stopping: Callable[[], bool]
 ) -> list[Worker]:
     """
-    Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for), each on
-    connections of its own.
+    Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for and that the
+    environment says enough about), each on connections of its own.
 
-    Raises InvalidInput for a word that names no work.
+    Raises InvalidInput for a word that names no work, and for a relay without a target.
     """
     asked = list(dict.fromkeys(work))
     unknown = [word for word in asked if word not in _ROSTER]
@@ -63,4 +76,4 @@ def workers_for(
 
 def _has_nothing_to_do(post: _Post, ledger: Ledger) -> bool:
     dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
-    return bool(catalogue(dialect)[post.step].refused)
+    return bool(catalogue(dialect)[post.step].refused) or not post.is_set_up()
