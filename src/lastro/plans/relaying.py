@@ -49,6 +49,7 @@ class RelayTerms(NamedTuple):
     others_go_on: bool = False
     failures_max: int | None = None
     failures_apart_ms: int = FAILURES_APART_MS
+    noted_every_ms: int = NOTED_EVERY_MS
 
 
 class Claimed(NamedTuple):
@@ -255,7 +256,7 @@ def _note_failures(claimed: Claimed, done: Done, target: str, terms: RelayTerms)
 
 def _note_target(done: Done, target: str, terms: RelayTerms) -> Plan[bool]:
     if done.published:
-        yield step("relaying.note_taken", target=target, every_ms=NOTED_EVERY_MS)
+        yield step("relaying.note_taken", target=target, every_ms=terms.noted_every_ms)
         return False
     reason = done.unanswered or (done.failed[0].reason if done.failed else None)
     if reason is None:

@@ -87,16 +87,23 @@ class Relay:
             self._measure_age()
             return Relayed(left_alone="pausing")
         done = Relayed()
+        fruitless: set[int] = set()
         for _ in range(LANES_A_ROUND_MAX):
             claimed = None if self._stopping() else self._outbox.claim(self._holder, self._terms)
             if claimed is None:
                 break
+            before = done.published
             try:
-                done, go_on = self._work(claimed, done)
+                # A lane of which nothing is taken waits for the next round; the others get their turn in this one.
+                go_on = claimed.lane not in fruitless
+                if go_on:
+                    done, go_on = self._work(claimed, done)
             finally:
                 self._outbox.give_back(claimed)
             if not go_on:
                 break
+            if done.published == before:
+                fruitless.add(claimed.lane)
         else:
             done = done._replace(more=True)
         self._measure_age()
@@ -130,10 +137,10 @@ class Relay:
             )
             if recorded.disabled:
                 _log.error("%s is switched off: %s", self._target.name, outcome.unanswered or outcome.failed[0].reason)
-            if outcome.unanswered is not None or recorded.disabled:
+            if outcome.unanswered is not None or recorded.disabled or self._stopping():
                 return done, False
-            if self._stopping():
-                return done, False
+            if not outcome.published and not batch.waiting:
+                break
         return done, True
 
     def _publish(self, batch: Batch, *, give_up_s: float) -> Done:
