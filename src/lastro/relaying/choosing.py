@@ -41,6 +41,8 @@ def _one(url: str, secrets: Sequence[bytes]) -> Target:
         case "kafka":
             from lastro.relaying.kafka import Kafka
 
+            if "@" in parts.netloc:
+                raise InvalidInput("Kafka's user and password are settings: ?sasl.username=…", argument="target")
             prefix = words.pop(PREFIX, "")
             return Kafka(words | {"bootstrap.servers": parts.netloc}, prefix=prefix)
         case "nats" | "tls":

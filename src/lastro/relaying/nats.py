@@ -55,9 +55,15 @@ class Nats:
         from nats.js.errors import APIError, NoStreamResponseError
 
         if self._client is None or self._client.is_closed:
-            # It must not go on by itself: what it still had to send would come after the lane is another relay's.
+            # It must not go on by itself: what it still had to send would come after the lane is another relay's. And it
+            # tries a server that isn't there for ever, unless it is told how often, with no wait in between.
             self._client = await nats.connect(
-                self._url, connect_timeout=int(CONNECT_TIMEOUT_S), allow_reconnect=False, error_cb=_silent
+                self._url,
+                connect_timeout=int(CONNECT_TIMEOUT_S),
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                error_cb=_silent,
             )
         stream = self._client.jetstream(timeout=timeout_s)
 
