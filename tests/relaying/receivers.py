@@ -82,7 +82,7 @@ def answers(status: int, body: bytes = b"", **headers: str) -> Behave:
 
 def hangs(receiver: Receiver) -> Behave:
     """Take the request and never answer."""
-    return lambda handler, got: receiver.over.wait(60) and None or None
+    return lambda handler, got: (receiver.over.wait(60) and None) or None
 
 
 def drips(receiver: Receiver) -> Behave:

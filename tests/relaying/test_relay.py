@@ -136,7 +136,7 @@ def test_a_person_lets_the_key_go_on(ledger: Ledger, how: str) -> None:
         "ana",
         "the receiver was mended",
     )
-    assert (oldest.action, oldest.event_id, oldest.reason) == ("set aside", "bad", "HTTP 500")
+    assert (oldest.action, oldest.about, oldest.reason) == ("set aside", "bad", "HTTP 500")
     with pytest.raises(UnknownEvent):
         getattr(ledger.outbox, how)("bad", reason="again", actor="ana")
 

@@ -134,7 +134,7 @@ def test_every_way_to_fail_has_its_verdict(receiver: Receiver) -> None:
         assert sent_to(receiver.url).startswith(expected)
         assert time.monotonic() - began < 20 * TIMEOUT_MS / 1000
     assert len(receiver.received) == 15
-    assert sent_to(f"http://127.0.0.1:{closed_port()}/").startswith("unanswered: ConnectError")
+    assert sent_to(f"http://127.0.0.1:{closed_port()}/").startswith("unanswered: ClientConnectorError")
 
 
 def test_events_of_many_keys_are_sent_at_once_and_a_slow_one_holds_up_none(receiver: Receiver) -> None:
@@ -152,7 +152,7 @@ def test_from_the_outbox_to_the_receiver(ledger: Ledger, receiver: Receiver) -> 
     """Down, then up with one event that it never takes: the others arrive, in order, and the bad one is set aside."""
     emit(ledger, ("a1", "a"), ("bad", "b"), ("b2", "b"), ("a2", "a"))
     away = Webhook(f"http://127.0.0.1:{closed_port()}/", secrets=[SECRET])
-    assert "ConnectError" in str(relay(ledger, away).run_once().left_alone)
+    assert "ClientConnectorError" in str(relay(ledger, away).run_once().left_alone)
     away.close()
     receiver.behave = lambda handler, got: answers(500 if b'"bad"' in got.body else 204)(handler, got)
     webhook = Webhook(receiver.url, secrets=[SECRET])

@@ -79,7 +79,7 @@ def test_a_ledger_of_another_name_is_the_same(server_url: str, connection: Conne
     for name in ("l" * 48, "select", "_1", "lastro_lastro"):
         with lastro.connect(server_url, ledger=name) as other:
             try:
-                assert other.migrate() == ["0001_core", "0002_points", "0003_holds", "0004_kinds"]
+                assert other.migrate() == ["0001_core", "0002_points", "0003_holds", "0004_kinds", "0009_outbox"]
                 other.open_account("a", "BRL", keeping="hot")
                 other.post(key="k", kind="pay", debit="world", credit="a", amount=5, currency="BRL")
                 other.post(key="out", kind="pay", debit="a", credit="world", amount=3, currency="BRL")

@@ -114,8 +114,7 @@ def notes(terminal: Terminal, *, limit: Limit = SHOWN) -> None:
         {
             "recorded at": note.recorded_at.isoformat(timespec="milliseconds"),
             "action": note.action,
-            "event": note.event_id or "",
-            "target": note.target or "",
+            "about": note.about,
             "actor": note.actor,
             "reason": note.reason,
         }

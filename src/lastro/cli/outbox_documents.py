@@ -81,8 +81,7 @@ def note_document(note: OutboxNote) -> dict[str, Any]:
     """
     return {
         "action": note.action,
-        "event_id": note.event_id,
-        "target": note.target,
+        "about": note.about,
         "reason": note.reason,
         "actor": note.actor,
         "recorded_at": _moment(note.recorded_at),

@@ -111,12 +111,12 @@ class OutboxStanding(NamedTuple):
 
 class OutboxNote(NamedTuple):
     """
-    What was done about an event or a target: set aside, retried, skipped, disabled, enabled; by whom and why.
+    What was done: set aside, retried or skipped (`about` an event's id), disabled or enabled (a target's name); by whom
+    and why.
     """
 
     action: str
-    event_id: str | None
-    target: str | None
+    about: str
     reason: str
     actor: str
     recorded_at: datetime

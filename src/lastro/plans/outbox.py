@@ -132,8 +132,7 @@ def notes(*, limit: int) -> Plan[list[OutboxNote]]:
     return [
         OutboxNote(
             row["action"],
-            row["event_id"],
-            row["target"],
+            row["about"],
             row["reason"],
             row["actor"],
             row["recorded_at"].astimezone(UTC),
@@ -169,7 +168,7 @@ def _retry(event_id: str, reason: str, actor: str, now: datetime | None) -> Plan
         yield step("outbox.try_now", ordering_key=ordering_key, event_id=event_id, reason=reason)
     else:
         yield step("outbox.hurry_key", ordering_key=ordering_key)
-    yield from _note("retried", reason, actor, now, event_id=event_id)
+    yield from _note("retried", event_id, reason, actor, now)
 
 
 def _skip(event_id: str, reason: str, actor: str, now: datetime | None) -> Plan[None]:
@@ -178,7 +177,7 @@ def _skip(event_id: str, reason: str, actor: str, now: datetime | None) -> Plan[
     if not rows:
         raise _unknown(event_id)
     yield step("outbox.wake_key", ordering_key=ordering_key, event_id=event_id)
-    yield from _note("skipped", reason, actor, now, event_id=event_id, event=rows[0]["event"])
+    yield from _note("skipped", event_id, reason, actor, now, event=rows[0]["event"])
 
 
 def _enable(target: str, reason: str, actor: str, now: datetime | None) -> Plan[None]:
@@ -188,7 +187,7 @@ def _enable(target: str, reason: str, actor: str, now: datetime | None) -> Plan[
             f"no relay has used a target called {target!r}; there is: {', '.join(row['name'] for row in known) or 'none'}",
             argument="target",
         )
-    yield from _note("enabled", reason, actor, now, target=target)
+    yield from _note("enabled", target, reason, actor, now)
 
 
 def _held(event_id: str) -> Plan[str]:
@@ -203,25 +202,9 @@ def _held(event_id: str) -> Plan[str]:
 
 
 def _note(
-    action: str,
-    reason: str,
-    actor: str,
-    now: datetime | None,
-    *,
-    event_id: str | None = None,
-    target: str | None = None,
-    event: str | None = None,
+    action: str, about: str, reason: str, actor: str, now: datetime | None, *, event: str | None = None
 ) -> Plan[None]:
-    yield step(
-        "outbox.note",
-        action=action,
-        event_id=event_id,
-        target=target,
-        reason=reason,
-        actor=actor,
-        event=event,
-        now=now,
-    )
+    yield step("outbox.note", action=action, about=about, reason=reason, actor=actor, event=event, now=now)
 
 
 def _unknown(event_id: str) -> UnknownEvent:

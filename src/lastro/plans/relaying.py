@@ -277,14 +277,5 @@ def _note_target(done: Done, target: str, terms: RelayTerms) -> Plan[bool]:
     if not rows[0]["now_disabled"]:
         # Switched off already; this batch was on its way.
         return True
-    yield step(
-        "outbox.note",
-        action="disabled",
-        event_id=None,
-        target=target,
-        reason=reason,
-        actor="relay",
-        event=None,
-        now=None,
-    )
+    yield step("outbox.note", action="disabled", about=target, reason=reason, actor="relay", event=None, now=None)
     return True

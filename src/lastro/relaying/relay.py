@@ -186,9 +186,9 @@ class Relay:
 
     def _measure_batch(self, done: Done, aside: int, elapsed_s: float) -> None:
         measure("lastro_outbox_batch_ms", elapsed_s * 1000)
-        for name, count in (("published", len(done.published)), ("failed", len(done.failed)), ("set_aside", aside)):
-            if count:
-                measure(f"lastro_outbox_{name}", count)
+        measure("lastro_outbox_published", len(done.published))
+        measure("lastro_outbox_failed", len(done.failed))
+        measure("lastro_outbox_set_aside", aside)
 
     def _measure_age(self) -> None:
         measure("lastro_outbox_age_ms", self._outbox.standing().age_ms or 0)

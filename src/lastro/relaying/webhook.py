@@ -16,7 +16,7 @@ from lastro.relaying.looping import LoopThread
 from lastro.relaying.signing import checked_secrets, signed
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 # Requests under way at a time.
 REQUESTS_MAX: Final = 16
@@ -58,7 +58,7 @@ class Webhook:
         self.name = f"{parts.scheme}://{parts.netloc}{parts.path}"[:255]
         self.failures_max = failures_max
         self._loop = LoopThread("webhook")
-        self._client: httpx.AsyncClient | None = None
+        self._session: aiohttp.ClientSession | None = None
 
     def publish(self, events: Sequence[Outgoing], *, timeout_ms: int) -> list[Outcome]:
         """Post each event; no request takes longer than *timeout_ms*, from its beginning to its answer."""
@@ -67,35 +67,28 @@ class Webhook:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            self._loop.run(self._client.aclose(), timeout_s=CONNECT_TIMEOUT_S)
-            self._client = None
+        session, self._session = self._session, None
+        if session is not None:
+            self._loop.run(session.close(), timeout_s=CONNECT_TIMEOUT_S)
         self._loop.close()
 
     async def _post_all(self, events: Sequence[Outgoing], timeout_s: float) -> list[Outcome]:
-        import httpx
+        import aiohttp
 
-        if self._client is None:
-            self._client = httpx.AsyncClient(
-                follow_redirects=False,
-                timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
-                limits=httpx.Limits(max_connections=REQUESTS_MAX),
-                # Neither a proxy nor a password that the environment happens to name.
-                trust_env=False,
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=REQUESTS_MAX),
+                # The limit on the whole of a request is ours; what a receiver would have us remember is forgotten.
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
             )
-        give_up_s = asyncio.get_running_loop().time() + timeout_s
-        places = asyncio.Semaphore(REQUESTS_MAX)
+        session, give_up_s = self._session, asyncio.get_running_loop().time() + timeout_s
+        return list(await asyncio.gather(*(self._post(session, event, give_up_s) for event in events)))
 
-        async def post(event: Outgoing) -> Outcome:
-            async with places:
-                return await self._post(event, give_up_s)
+    async def _post(self, session: aiohttp.ClientSession, event: Outgoing, give_up_s: float) -> Outcome:
+        import aiohttp
 
-        return list(await asyncio.gather(*(post(event) for event in events)))
-
-    async def _post(self, event: Outgoing, give_up_s: float) -> Outcome:
-        import httpx
-
-        assert self._client is not None, "opened by the caller"
         body = envelope(event)
         headers = {"Content-Type": "application/json", "User-Agent": "lastro"} | signed(
             body, event_id=event.event_id, secrets=self._secrets, at_s=int(event.taken_at.timestamp())
@@ -104,25 +97,21 @@ class Webhook:
             # On the whole request: one that drips its answer byte by byte never exceeds a timeout between two bytes.
             async with (
                 asyncio.timeout_at(give_up_s),
-                self._client.stream("POST", self._url, content=body, headers=headers) as answer,
+                session.post(self._url, data=body, headers=headers, allow_redirects=False) as answer,
             ):
                 return await _judged(answer)
         except TimeoutError:
             return unanswered("no answer in time")
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except aiohttp.ClientError as error:
             return unanswered(error)
 
 
-async def _judged(answer: httpx.Response) -> Outcome:
-    status = answer.status_code
+async def _judged(answer: aiohttp.ClientResponse) -> Outcome:
+    status = answer.status
     if 200 <= status < 300:
         return ACKNOWLEDGED
-    said = b""
-    async for chunk in answer.aiter_raw():
-        said += chunk
-        if len(said) >= ANSWER_BYTES_MAX:
-            break
-    reason = f"HTTP {status}: {said[:ANSWER_BYTES_MAX].decode('utf-8', 'replace')}"
     if 300 <= status < 400:
         return rejected(f"HTTP {status}: redirects are refused; give the relay the URL they lead to")
+    said = await answer.content.read(ANSWER_BYTES_MAX)
+    reason = f"HTTP {status}: {said.decode('utf-8', 'replace')}"
     return impossible(reason) if status in IMPOSSIBLE else rejected(reason)

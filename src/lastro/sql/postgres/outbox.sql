@@ -100,8 +100,7 @@ LIMIT %(rows_max)s::bigint;
 -- locks: none   returns: up to rows_max rows
 SELECT
     note.action,
-    note.event_id,
-    note.target,
+    note.about,
     note.reason,
     note.actor,
     note.recorded_at
@@ -225,8 +224,8 @@ RETURNING target.name;
 -- name: note
 -- Write down what was done, by whom and why.
 -- locks: none   returns: nothing
-INSERT INTO lastro.outbox_note (action, event_id, target, reason, actor, event, recorded_at)
+INSERT INTO lastro.outbox_note (action, about, reason, actor, event, recorded_at)
 VALUES (
-    %(action)s::text, %(event_id)s::text, %(target)s::text, %(reason)s::text, %(actor)s::text, %(event)s::jsonb,
+    %(action)s::text, %(about)s::text, %(reason)s::text, %(actor)s::text, %(event)s::jsonb,
     coalesce(%(now)s::timestamptz, now())
 );

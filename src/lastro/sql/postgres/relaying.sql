@@ -215,11 +215,10 @@ kept AS (
 ),
 
 noted AS (
-    INSERT INTO lastro.outbox_note (action, event_id, target, reason, actor, recorded_at)
+    INSERT INTO lastro.outbox_note (action, about, reason, actor, recorded_at)
     SELECT
         'set aside',
         taken.event_id,
-        %(target)s::text,
         taken.reason,
         %(holder)s::text,
         now()
