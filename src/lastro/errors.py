@@ -43,6 +43,7 @@ __all__ = [
     "UnknownAccount",
     "UnknownActivity",
     "UnknownAdoption",
+    "UnknownEvent",
     "UnknownHold",
     "UnknownIncident",
     "UnknownMember",
@@ -229,6 +230,12 @@ class UnknownHold(Refusal):
     """No hold has this key in this ledger. Details: `key`."""
 
     code = "unknown_hold"
+
+
+class UnknownEvent(Refusal):
+    """No event with this id waits in the outbox or was set aside. Details: `event_id`."""
+
+    code = "unknown_event"
 
 
 class UnknownMember(Refusal):

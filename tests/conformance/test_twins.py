@@ -14,14 +14,17 @@ from lastro.batching import AsyncBatcher, Batcher
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
 from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
+from lastro.ledger.outbox import HeldOutbox, Outbox
+from lastro.ledger.outbox_async import AsyncHeldOutbox, AsyncOutbox
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.ledger.points_blocking import HeldPoints, Points
 
 TWINS: list[tuple[Any, Any]] = [(HeldLedger, AsyncHeldLedger), (Ledger, AsyncLedger), (Batcher, AsyncBatcher)]
 TWINS += [(HeldAdopting, AsyncHeldAdopting), (Adopting, AsyncAdopting)]
 TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
+TWINS += [(HeldOutbox, AsyncHeldOutbox), (Outbox, AsyncOutbox)]
 # Made on the spot by both: there is nothing to wait for.
-NOT_AWAITED = {"within", "batching"}
+NOT_AWAITED = {"within", "batching", "emitting"}
 
 # The interpreter's hook calls it in a forked child, where only threads need it: a loop doesn't survive a fork.
 HOOKS = {"after_fork_in_child"}
@@ -93,6 +96,7 @@ def test_every_public_method_has_a_test() -> None:
     """Each method of a ledger is called in this suite by its name: a new one without a test fails here."""
     from pathlib import Path
 
-    suite = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    folders = (Path(__file__).parent, Path(__file__).parent.with_name("relaying"))
+    suite = "".join(path.read_text("utf-8") for folder in folders for path in folder.glob("test_*.py"))
     for name in public(Ledger).keys() - {"close", "batching"}:
-        assert re.search(rf"\b(?:books?|held|other|ledger|callers_book)\.{name}\(", suite), name
+        assert re.search(rf"\b(?:books?|held|other|ledger|callers_book|shop)\.{name}\(", suite), name

@@ -14,7 +14,9 @@ from tests.house.checkout import ROOT, files
 
 pytestmark = pytest.mark.house
 
-DOCUMENTED_MODULES = frozenset({"lastro", "lastro.charging", "lastro.django", "lastro.embedded", "lastro.testing"})
+DOCUMENTED_MODULES = frozenset(
+    {"lastro", "lastro.charging", "lastro.django", "lastro.embedded", "lastro.relaying", "lastro.testing"}
+)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"`(?P<path>(?:\.ci|bench|docs|examples|src|tests)/[\w./-]*\w)(?:::(?P<name>\w+))?[^`]*`")

@@ -76,6 +76,19 @@ ROWS: dict[str, dict[str, Any]] = {
         "rule": "r", "version": 1, "starts_at": "2026-01-01Z", "ends_at": "2026-02-01Z", "after_member": 0,
         "members": 0, "changes": 0, "given": 0, "taken": 0, "started_at": "2026-01-01Z",
     },
+    "outbox": {"id": 900, "event_id": "e", "topic": "t", "ordering_key": "k", "payload": "{}"},
+    "outbox_key": {
+        "ordering_key": "k", "lane": 0, "event_id": "e", "attempts": 1, "reason": "r", "blocked_at": "2026-01-01Z",
+    },
+    "outbox_set_aside": {
+        "event_id": "e", "id": 1, "topic": "t", "ordering_key": "k", "payload": "{}", "opened_at": "2026-01-01Z",
+        "attempts": 8, "reason": "r", "set_aside_at": "2026-01-01Z",
+    },
+    "outbox_lane": {"lane": 0},
+    "outbox_target": {"name": "t", "failures": 0},
+    "outbox_note": {
+        "id": 900, "action": "retried", "about": "e", "reason": "r", "actor": "a", "recorded_at": "2026-01-01Z",
+    },
     "migration": {"number": 99, "name": "n", "serves_from": 1, "checksum": "c", "applied_at": "2026-01-01Z"},
 }  # fmt: skip
 
@@ -195,6 +208,18 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("lot_use", "lot_use_not_nothing"): [{"amount": 0}],
     ("points_rebuild", "points_rebuild_once"): [{"changes": 1}],
     ("points_rebuild", "points_rebuild_of_some_time"): [{"ends_at": "2026-01-01Z"}, {"ends_at": "2025-01-01Z"}],
+    ("outbox", "outbox_once"): [{"event_id": "other"}],
+    ("outbox", "outbox_event_once"): [{"id": 901}],
+    ("outbox", "outbox_names_something"): [{"event_id": ""}, {"topic": ""}, {"ordering_key": ""}],
+    ("outbox_key", "outbox_key_once"): [{"event_id": "other"}],
+    ("outbox_key", "outbox_key_attempts_not_negative"): [{"attempts": -1}],
+    ("outbox_set_aside", "outbox_set_aside_once"): [{"id": 2}],
+    ("outbox_lane", "outbox_lane_once"): [TWICE],
+    ("outbox_lane", "outbox_lane_known"): [{"lane": -1}, {"lane": 16}],
+    ("outbox_target", "outbox_target_once"): [{"failures": 1}],
+    ("outbox_target", "outbox_target_failures_not_negative"): [{"failures": -1}],
+    ("outbox_note", "outbox_note_once"): [{"about": "other"}],
+    ("outbox_note", "outbox_note_known"): [{"action": "lost"}, {"action": "skipped"}],
     ("migration", "migration_pkey"): [{"name": "other"}],
 }  # fmt: skip
 
@@ -217,7 +242,7 @@ TAKEN = {"period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
 APPEND_ONLY = (
     "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
-    "adoption_event", *POINTS_HISTORY,
+    "adoption_event", "outbox_note", *POINTS_HISTORY,
 )  # fmt: skip
 NEVER_DELETED = ("account", "base", "closed_period", "incident", "open_mark", "points_member")
 TRIGGERS = {
@@ -236,6 +261,7 @@ SET = {
     "activity_cancelled": "cancelled_at", "period_closing": "key",
     "mark": "id_ceiling", "closing_block": "moved",
     "adoption_event": "what",
+    "outbox_note": "reason",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]
@@ -253,6 +279,7 @@ def without_its_row(connection: Connection) -> None:
     connection.execute("DELETE FROM closed_period")
     connection.execute("DELETE FROM open_mark")
     connection.execute("DELETE FROM reconciliation")
+    connection.execute("DELETE FROM outbox_lane")
     connection.execute("SET LOCAL session_replication_role = origin")
 
 
@@ -326,7 +353,9 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         "incident.explained_at", "incident.explained_by", "incident.explanation", "incident.transfer_id",
         "kind.undone_by", "lot.expires_at", "open_hold.guard_ends_at", "open_lot.expires_at",
         "open_mark.id_ceiling", "open_mark.marked_at", "open_mark.newest_at",
-        "open_mark.waits_for", "period_closing.actor", "period_closing.key", "period_closing.reason",
+        "open_mark.waits_for", "outbox_key.due_at", "outbox_lane.holder", "outbox_note.event",
+        "outbox_target.acknowledged_at", "outbox_target.disabled_at", "outbox_target.due_at", "outbox_target.failed_at",
+        "outbox_target.reason", "period_closing.actor", "period_closing.key", "period_closing.reason",
         "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap", "points_rule.lot_days",
         "reconciled.history_amount", "reconciliation.candidate_id", "reconciliation.finished_at",
         "reconciliation.waits_for", "transfer.actor", "transfer.cause",
@@ -376,6 +405,8 @@ def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPa
     ledger.close_days()
     connection.execute("INSERT INTO adoption_event (adoption, what, recorded_at) VALUES ('n', 'begun', now())")
     connection.commit()
+    ledger.outbox.emit([{"event_id": "e", "topic": "t", "ordering_key": "k", "payload": {}}])
+    ledger.outbox.skip("e", reason="r", actor="a")
     points = ledger.points
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")

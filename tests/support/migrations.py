@@ -8,4 +8,5 @@ MIGRATIONS = [
     "0005_closings",
     "0006_reconciliation",
     "0007_adoption",
+    "0009_outbox",
 ]

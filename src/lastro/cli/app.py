@@ -16,6 +16,7 @@ from lastro.cli import (
     embedded,
     holds,
     kinds,
+    outbox,
     partitions,
     periods,
     points,
@@ -73,6 +74,7 @@ holds.register(app)
 kinds.register(app)
 periods.register(app)
 reconciling.register(app)
+outbox.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)

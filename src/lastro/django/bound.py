@@ -18,9 +18,11 @@ from lastro.engine.retrying import Tries
 from lastro.engine.settings import EngineSettings
 from lastro.errors import ConnectionLost, Fault, InvalidInput, OutcomeUnknown
 from lastro.ledger import Ledger
+from lastro.ledger.asking import refuse_points
 from lastro.ledger.operations import Operations
 from lastro.ledger.points_blocking import Points
 from lastro.ledger.running import Engine
+from lastro.model.outbox import Emission
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Step
@@ -108,13 +110,14 @@ class DjangoLedger(Ledger):
     its own (migrate, keep, close_account, consolidate, partitions) is refused inside a block, and so is a batcher.
     """
 
-    def __init__(self, engine: DjangoEngine, operations: Operations) -> None:
-        super().__init__(engine, operations)
+    def __init__(self, engine: DjangoEngine, operations: Operations, emission: Emission | None = None) -> None:
+        super().__init__(engine, operations, emission)
         self._django = engine
 
     @property
     def points(self) -> Points:
         """What members earn, spend and give; `rebuild` and `expire` need transactions of their own."""
+        refuse_points(self._emission)
         return _DjangoPoints(self)
 
     def keep_partitions(self) -> int:

@@ -13,6 +13,8 @@ from lastro.model.directory import Directory
 from lastro.model.kind import Registry
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOCK_TIMEOUT_MS
 from lastro.model.moment import utc
+from lastro.model.outbox import Emission
+from lastro.plans import outbox
 from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.transfers import Terms
 
@@ -52,9 +54,27 @@ class Asks:
         """Return the moment of the clock that a test has set; None in production, where the database says it."""
         return None if self._clock is None else utc(self._clock(), argument="clock")
 
+    def emitting(self, ask: Ask[T], emission: Emission | None) -> Ask[T]:
+        """Return *ask* with an event for each transfer that it will make, where there are to be some."""
+        if emission is None or ask.effect is Effect.READ:
+            return ask
+        now = self.now()
+        return Ask(lambda: outbox.emitting(ask.make, emission, now=now), ask.effect)
+
     def terms(self) -> Terms:
         """Return the terms that the plans of this ledger work under."""
         return Terms(self.directory, self.kinds_known, self.lock_timeout_ms, self.now())
+
+
+def refuse_points(emission: Emission | None) -> None:
+    """
+    Raise where movements of points would be expected to become events.
+    """
+    if emission is not None:
+        raise InvalidInput(
+            "points don't become events: use the points of a ledger without emitting(), and outbox.emit() beside them",
+            argument="topic",
+        )
 
 
 def was_news(refusal: KindNotAllowed | PeriodClosed) -> bool:

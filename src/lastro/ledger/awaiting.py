@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
+from lastro.ledger.asking import refuse_points
 from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
+from lastro.ledger.outbox_async import AsyncEmits, AsyncHeldOutbox, AsyncOutbox
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.ledger.reconciliation_async import AsyncReconciles
 from lastro.model.account import Account, Balance, Keeping
@@ -33,7 +35,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
+class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind, AsyncEmits):
     """
     The operations that work inside one transaction. `AsyncLedger.within()` returns one for the caller's transaction.
 
@@ -43,12 +45,17 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
     @property
     def points(self) -> AsyncHeldPoints:
         """What members earn, spend and give in this transaction."""
+        refuse_points(self._emission)
         return AsyncHeldPoints(self._engine, self._operations)
 
     @property
     def adopting(self) -> AsyncHeldAdopting:
         """In which phase an adoption is, for this transaction."""
         return AsyncHeldAdopting(self._engine, self._operations)
+
+    def outbox(self) -> AsyncHeldOutbox:
+        """Events to publish, written in this transaction."""
+        return AsyncHeldOutbox(self._engine, self._operations)
 
     async def open_account(
         self,
@@ -229,12 +236,17 @@ class AsyncLedger(
     @property
     def points(self) -> AsyncPoints:
         """What members earn, spend and give, each call a transaction of its own."""
+        refuse_points(self._emission)
         return AsyncPoints(self._engine, self._operations)
 
     @property
     def adopting(self) -> AsyncAdopting:
         """Taking over balances from a column of the application's own, with a way back."""
         return AsyncAdopting(self._engine, self._operations)
+
+    def outbox(self) -> AsyncOutbox:
+        """Events to publish, what waits, and what relays are made of; each call a transaction of its own."""
+        return AsyncOutbox(self._engine, self._operations)
 
     def within(self, connection: object) -> AsyncHeldLedger:
         """
@@ -243,7 +255,7 @@ class AsyncLedger(
         Takes a connection of the ledger's driver (psycopg, sqlite3), or a SQLAlchemy AsyncConnection or AsyncSession over it. Never
         commits, never retries, never rolls back more than itself. Postings lock until your transaction ends: post last.
         """
-        return AsyncHeldLedger(self._engine.held(connection), self._operations)
+        return AsyncHeldLedger(self._engine.held(connection), self._operations, self._emission)
 
     async def migrate(self) -> list[str]:
         """

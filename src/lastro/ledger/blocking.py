@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
 from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
+from lastro.ledger.asking import refuse_points
 from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
+from lastro.ledger.outbox import Emits, HeldOutbox, Outbox
 from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.ledger.reconciliation import Reconciles
 from lastro.model.account import Account, Balance, Keeping
@@ -33,7 +35,7 @@ ENTRIES_SHOWN = 100
 ACCOUNTS_SHOWN = 100
 
 
-class HeldLedger(HeldHolds, PostsByKind):
+class HeldLedger(HeldHolds, PostsByKind, Emits):
     """
     The operations that work inside one transaction. `Ledger.within()` returns one for the caller's transaction.
 
@@ -43,12 +45,17 @@ class HeldLedger(HeldHolds, PostsByKind):
     @property
     def points(self) -> HeldPoints:
         """What members earn, spend and give in this transaction."""
+        refuse_points(self._emission)
         return HeldPoints(self._engine, self._operations)
 
     @property
     def adopting(self) -> HeldAdopting:
         """In which phase an adoption is, for this transaction."""
         return HeldAdopting(self._engine, self._operations)
+
+    def outbox(self) -> HeldOutbox:
+        """Events to publish, written in this transaction."""
+        return HeldOutbox(self._engine, self._operations)
 
     def open_account(
         self,
@@ -223,12 +230,17 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
     @property
     def points(self) -> Points:
         """What members earn, spend and give, each call a transaction of its own."""
+        refuse_points(self._emission)
         return Points(self._engine, self._operations)
 
     @property
     def adopting(self) -> Adopting:
         """Taking over balances from a column of the application's own, with a way back."""
         return Adopting(self._engine, self._operations)
+
+    def outbox(self) -> Outbox:
+        """Events to publish, what waits, and what relays are made of; each call a transaction of its own."""
+        return Outbox(self._engine, self._operations)
 
     def within(self, connection: object) -> HeldLedger:
         """
@@ -237,7 +249,7 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
         Takes a connection of the ledger's driver (psycopg, sqlite3), or a SQLAlchemy Connection or Session over it. Never
         commits, never retries, never rolls back more than itself. Postings lock until your transaction ends: post last.
         """
-        return HeldLedger(self._engine.held(connection), self._operations)
+        return HeldLedger(self._engine.held(connection), self._operations, self._emission)
 
     def migrate(self) -> list[str]:
         """

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from lastro.errors import KindNotAllowed, LastroError, PeriodClosed
 from lastro.ledger.asking import Ask, was_news
 from lastro.ledger.operations import Operations
+from lastro.model.outbox import Emission
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.versions import check_version
@@ -45,15 +46,16 @@ class AsyncRuns:
     Runs plans, on a caller's transaction or on connections of the ledger's own. What a ledger can do builds on it.
     """
 
-    def __init__(self, engine: AsyncHeldEngine, operations: Operations) -> None:
+    def __init__(self, engine: AsyncHeldEngine, operations: Operations, emission: Emission | None = None) -> None:
         self._engine = engine
         self._operations = operations
+        self._emission = emission
 
     async def _run(self, ask: Ask[T]) -> T:
         if not self._operations.schema_checked:
             await self._check_schema()
         try:
-            return await self._engine.run(ask.make, ask.effect)
+            return await self._engine.run(self._operations.emitting(ask, self._emission).make, ask.effect)
         except (KindNotAllowed, PeriodClosed) as refusal:
             if was_news(refusal):
                 self._operations.kinds_known.forget()
@@ -73,8 +75,8 @@ class AsyncWalks(AsyncRuns):
 
     _engine: AsyncEngine
 
-    def __init__(self, engine: AsyncEngine, operations: Operations) -> None:
-        super().__init__(engine, operations)
+    def __init__(self, engine: AsyncEngine, operations: Operations, emission: Emission | None = None) -> None:
+        super().__init__(engine, operations, emission)
 
     async def _run(self, ask: Ask[T]) -> T:
         try:

@@ -75,6 +75,27 @@ RECONCILIATION_LOOKS_MAX = 20
 ADJUSTMENT_LOCK_TIMEOUT_MS = 1_000
 INCIDENTS_LISTED_MAX = 1_000
 EXPLANATION_CHARACTERS_MAX = 1_000
+TOPIC_CHARACTERS_MAX = 255
+ORDERING_KEY_CHARACTERS_MAX = 400
+EVENT_ID_CHARACTERS_MAX = 500
+EVENT_BYTES_MAX = 65_536
+EVENTS_EMITTED_MAX = 10_000
+EVENTS_LISTED_MAX = 1_000
+OUTBOX_REASON_CHARACTERS_MAX = 500
+# A queue is counted up to here; what tells how it does is its age.
+OUTBOX_COUNTED_MAX = 100_000
+# Events of one lane that a relay takes at a time, and keys that waited and are due.
+RELAY_EVENTS_MAX = 200
+RELAY_KEYS_MAX = 50
+# A relay that died holds its lane for so long; what it publishes takes less, or it stops.
+RELAY_LEASE_MS = 30_000
+RELAY_PUBLISH_TIMEOUT_MS = 10_000
+# An event that isn't taken is tried so often, after pauses that double, before it may be set aside.
+RELAY_ATTEMPTS_MAX = 8
+RELAY_PAUSE_MS = 1_000
+RELAY_PAUSE_MAX_MS = 300_000
+# A target that doesn't answer is left alone for so long at most.
+RELAY_TARGET_PAUSE_MAX_MS = 30_000
 
 LOCK_TIMEOUT_MS = 3_000
 KEEPING_WAIT_MS = 30_000

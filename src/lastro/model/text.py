@@ -54,27 +54,32 @@ def metadata_json(metadata: object) -> str | None:
     """
     Return *metadata* as one canonical JSON object (sorted keys, at most 16 KiB), or None where there is none.
     """
-    if metadata is None:
-        return None
-    if not isinstance(metadata, Mapping):
-        raise InvalidInput(f"metadata must be a mapping; got {type(metadata).__name__}", argument="metadata")
+    return None if metadata is None else json_object(metadata, argument="metadata", bytes_max=METADATA_BYTES_MAX)
+
+
+def json_object(value: object, *, argument: str, bytes_max: int) -> str:
+    """
+    Return the mapping *value* as one canonical JSON object (sorted keys, at most *bytes_max* bytes).
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{argument} must be a mapping; got {type(value).__name__}", argument=argument)
     try:
         encoded = json.dumps(
-            dict(metadata),
+            dict(value),
             sort_keys=True,
             allow_nan=False,
             ensure_ascii=False,
             separators=(",", ":"),
         )
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"metadata must be plain JSON: {error}", argument="metadata") from error
-    _encodable(encoded, argument="metadata")
+        raise InvalidInput(f"{argument} must be plain JSON: {error}", argument=argument) from error
+    _encodable(encoded, argument=argument)
     if _NUL.search(encoded):
-        raise InvalidInput("metadata must not contain a NUL character", argument="metadata")
-    if len(encoded.encode()) > METADATA_BYTES_MAX:
+        raise InvalidInput(f"{argument} must not contain a NUL character", argument=argument)
+    if len(encoded.encode()) > bytes_max:
         raise InvalidInput(
-            f"metadata may have {METADATA_BYTES_MAX} bytes as JSON; this has {len(encoded.encode())}",
-            argument="metadata",
+            f"{argument} may have {bytes_max} bytes as JSON; this has {len(encoded.encode())}",
+            argument=argument,
         )
     return encoded
 

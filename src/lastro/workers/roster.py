@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from lastro import config
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
 from lastro.sql.catalogue import catalogue
@@ -15,16 +16,21 @@ from lastro.workers.consolidator import Consolidator
 from lastro.workers.day_closer import DayCloser
 from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
+from lastro.workers.outbox_relay import OutboxRelay
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
 from lastro.workers.reconciler import Reconciler
 
 
 class _Post(NamedTuple):
-    """Who does a piece of work, and a step of it that a store without a use for it refuses."""
+    """
+    Who does a piece of work, a step of it that a store without a use for it refuses, and whether this process has been
+    told what it takes.
+    """
 
     worker: Callable[[Ledger, Callable[[], bool]], Worker]
     step: str
+    is_set_up: Callable[[], bool] = lambda: True
 
 
 _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
@@ -39,6 +45,13 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
     "close_days": (_Post(lambda ledger, stopping: DayCloser(ledger, stopping=stopping), "closings.hold"),),
     "reconcile": (_Post(lambda ledger, stopping: Reconciler(ledger, stopping=stopping), "reconciling.moved"),),
     "adopt": (_Post(lambda ledger, stopping: Adopter(ledger, stopping=stopping), "adopting.list"),),
+    "relay": (
+        _Post(
+            lambda ledger, stopping: OutboxRelay(ledger, stopping=stopping),
+            "relaying.claim",
+            is_set_up=lambda: bool(config.relay_targets()),
+        ),
+    ),
 }
 WORK: Final = tuple(_ROSTER)
 
@@ -47,10 +60,11 @@ def workers_for(
     work: Iterable[str], *, open_ledger: Callable[[], Ledger], stopping: Callable[[], bool]
 ) -> list[Worker]:
     """
-    Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for), each on
-    connections of its own.
+    Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for and that the
+    environment says enough about), each on connections of its own.
 
     Raises InvalidInput for a word that names no work, or work that the store refuses.
+    Raises InvalidInput for a word that names no work, and for a relay without a target.
     """
     asked = list(dict.fromkeys(work))
     unknown = [word for word in asked if word not in _ROSTER]
@@ -59,7 +73,7 @@ def workers_for(
     workers: list[Worker] = []
     try:
         for word in asked or WORK:
-            hired, refused = _hired(word, open_ledger, stopping)
+            hired, refused = _hired(word, open_ledger, stopping, asked=bool(asked))
             if asked and not hired:
                 raise InvalidInput(f"this database has no use for {word!r}: {refused}", argument="work")
             workers += hired
@@ -71,12 +85,14 @@ def workers_for(
 
 
 def _hired(
-    word: str, open_ledger: Callable[[], Ledger], stopping: Callable[[], bool]
+    word: str, open_ledger: Callable[[], Ledger], stopping: Callable[[], bool], *, asked: bool
 ) -> tuple[list[Worker], str | None]:
     """The workers of one word that the store has a use for, and why it has none for another."""
     workers: list[Worker] = []
     refused = None
     for post in _ROSTER[word]:
+        if not (asked or post.is_set_up()):
+            continue
         ledger = open_ledger()
         dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
         if why := catalogue(dialect)[post.step].refused:

@@ -175,6 +175,7 @@ class Migrating(Committing):
             ("lastro", "0005_closings"),
             ("lastro", "0006_reconciliation"),
             ("lastro", "0007_adoption"),
+            ("lastro", "0009_outbox"),
             ("books", "0001_initial"),
         ]
         for label, name in reversed(recorded):

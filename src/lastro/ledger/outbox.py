@@ -1,0 +1,124 @@
+"""
+The outbox of a blocking ledger: one line a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from lastro.ledger.operations import Operations
+from lastro.ledger.outbox_operations import OutboxAsks
+from lastro.ledger.running import HeldEngine, Runs
+from lastro.model.outbox import (
+    EventSetAside,
+    OrderedBy,
+    OutboxEvent,
+    OutboxNote,
+    OutboxStanding,
+    WaitingEvent,
+    emission,
+)
+from lastro.plans.relaying import Batch, Claimed, Done, Recorded, RelayTerms, TargetState
+
+EVENTS_SHOWN = 100
+
+
+class HeldOutbox(Runs):
+    """
+    Events to publish, inside one transaction: `ledger.within(connection).outbox`.
+    """
+
+    def __init__(self, engine: HeldEngine, operations: Operations) -> None:
+        super().__init__(engine, operations)
+        self._asks = OutboxAsks(operations)
+
+    def emit(self, events: Sequence[Mapping[str, Any] | OutboxEvent]) -> None:
+        """
+        Put up to 10,000 events into the outbox, in their order: mappings of event_id, topic, ordering_key, payload.
+
+        They are published once the transaction is committed. `event_id` (1 … 500 characters) is what receivers know a
+        second delivery by; an event that waits already under that id isn't put there twice. Events with the same
+        `ordering_key` are published in the order of writing. Locks nothing that another event waits for.
+        """
+        return self._run(self._asks.emit(events))
+
+    def standing(self) -> OutboxStanding:
+        """Return how much waits, how old the oldest of it is, what failed, and how the targets do. Locks nothing."""
+        return self._run(self._asks.standing())
+
+    def waiting(self, *, after: int | None = None, limit: int = EVENTS_SHOWN) -> list[WaitingEvent]:
+        """Return up to `limit` (1 … 1,000) events that wait, the oldest first: those behind the id `after`."""
+        return self._run(self._asks.waiting(after=after, limit=limit))
+
+    def set_aside(self, *, after: int | None = None, limit: int = EVENTS_SHOWN) -> list[EventSetAside]:
+        """Return up to `limit` (1 … 1,000) events that were set aside, the oldest first: those behind the id `after`."""
+        return self._run(self._asks.set_aside(after=after, limit=limit))
+
+    def notes(self, *, limit: int = EVENTS_SHOWN) -> list[OutboxNote]:
+        """Return up to `limit` (1 … 1,000) notes of what was done about events and targets, the newest first."""
+        return self._run(self._asks.notes(limit=limit))
+
+    def retry(self, event_id: str, *, reason: str, actor: str) -> None:
+        """
+        Have an event published that was set aside, or that waits for its next attempt. What is behind it follows.
+
+        Who did it and why stays on record. Locks the row of the event's lane. Raises UnknownEvent.
+        """
+        return self._run(self._asks.retry(event_id, reason=reason, actor=actor))
+
+    def skip(self, event_id: str, *, reason: str, actor: str) -> None:
+        """
+        Take an event out of the outbox for good, unpublished; what is behind it goes on.
+
+        The event, who did it and why stay on record. One that is on its way just now may have been received already.
+        Locks the row of the event's lane. Raises UnknownEvent.
+        """
+        return self._run(self._asks.skip(event_id, reason=reason, actor=actor))
+
+    def enable(self, target: str, *, reason: str, actor: str) -> None:
+        """Switch a target on again that was switched off after its failures. Raises InvalidInput for an unknown one."""
+        return self._run(self._asks.enable(target, reason=reason, actor=actor))
+
+
+class Outbox(HeldOutbox):
+    """
+    The outbox on connections of the ledger's own, with what relays are made of: each call is one transaction.
+    """
+
+    def target_state(self, target: str) -> TargetState:
+        """Return whether a target may be tried now."""
+        return self._run(self._asks.target_state(target))
+
+    def claim(self, holder: str, terms: RelayTerms) -> Claimed | None:
+        """Claim a lane with something to publish for `terms.lease_ms`; None where there is none that nobody holds."""
+        return self._run(self._asks.claim(holder, terms))
+
+    def take(self, claimed: Claimed, terms: RelayTerms) -> Batch | None:
+        """Return the lane's next batch and hold the lane for another lease; None where it was lost."""
+        return self._run(self._asks.take(claimed, terms))
+
+    def record(self, claimed: Claimed, batch: Batch, done: Done, target: str, terms: RelayTerms) -> Recorded | None:
+        """Record what became of a batch, all or nothing; None, and nothing recorded, where the lane was lost."""
+        return self._run(self._asks.record(claimed, batch, done, target, terms))
+
+    def give_back(self, claimed: Claimed) -> None:
+        """Let another relay have the lane."""
+        return self._run(self._asks.give_back(claimed))
+
+
+class Emits(Runs):
+    """
+    Postings that are published.
+    """
+
+    def emitting(self, topic: str, *, ordered_by: OrderedBy = "debit") -> Self:
+        """
+        Return this ledger again, such that each transfer it makes also becomes an event under `topic`.
+
+        The event is written in the transfer's own transaction; a replayed posting writes none. Its id is
+        `transfer:<key>`. `ordered_by`: events of one "debit" account, one "credit" account, one "cause" or one "key" are
+        published in their order. Covers `post`, `post_many`, `credit`, `debit`, `reverse` and captures of holds; `points`
+        refuses. It shares this ledger's connections: close one of them. PostgreSQL only.
+        """
+        return type(self)(self._engine, self._operations, emission(topic, ordered_by))

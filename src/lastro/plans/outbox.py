@@ -1,0 +1,230 @@
+"""
+The outbox: events are written in the transaction of what they tell of; people look at what waits, retry it or skip it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from lastro.errors import InvalidInput, UnknownEvent
+from lastro.model.hold import Captured
+from lastro.model.limits import EVENTS_EMITTED_MAX, OUTBOX_COUNTED_MAX
+from lastro.model.outbox import (
+    Emission,
+    EventSetAside,
+    OutboxEvent,
+    OutboxNote,
+    OutboxStanding,
+    TargetStanding,
+    WaitingEvent,
+    transfer_event,
+)
+from lastro.model.text import read_metadata
+from lastro.model.transfer import Posted, Transfer
+from lastro.plans.plan import TOGETHER, MakePlan, Plan, Row, T, step
+from lastro.plans.stored import whole
+from lastro.plans.waiting import patiently
+
+
+def emit(events: Sequence[OutboxEvent], *, now: datetime | None = None) -> Plan[None]:
+    """
+    Put *events* into the outbox, in their order, in the transaction under way. One that waits already isn't doubled.
+    """
+    if len(events) > EVENTS_EMITTED_MAX:
+        raise InvalidInput(
+            f"{EVENTS_EMITTED_MAX} events may be emitted at once; these are {len(events)}", argument="events"
+        )
+    yield step(
+        "outbox.emit",
+        event_ids=[event.event_id for event in events],
+        topics=[event.topic for event in events],
+        ordering_keys=[event.ordering_key for event in events],
+        payloads=[event.payload for event in events],
+        now=now,
+    )
+
+
+def emitting(make: MakePlan[T], wanted: Emission, *, now: datetime | None) -> Plan[T]:
+    """
+    Run a posting plan and write an event for each transfer that it made, in one transaction. A replay made none.
+    """
+    yield TOGETHER
+    result = yield from make()
+    events = [transfer_event(transfer, wanted) for transfer in _made(result)]
+    if events:
+        yield from emit(events, now=now)
+    return result
+
+
+def _made(result: object) -> Iterator[Transfer]:
+    outcomes = result if isinstance(result, list) else [result]
+    for outcome in outcomes:
+        if isinstance(outcome, Posted | Captured) and not outcome.replayed:
+            yield outcome.transfer
+
+
+def standing(*, now: datetime | None) -> Plan[OutboxStanding]:
+    """
+    Return how the outbox and its targets stand.
+    """
+    row = (yield step("outbox.status", counted_max=OUTBOX_COUNTED_MAX, now=now))[0]
+    targets = yield step("outbox.targets")
+    return OutboxStanding(
+        waiting=whole(row, "waiting"),
+        oldest_opened_at=_moment(row["oldest_opened_at"]),
+        age_ms=None if row["age_ms"] is None else whole(row, "age_ms"),
+        keys_waiting=whole(row, "keys_waiting"),
+        set_aside=whole(row, "set_aside"),
+        published=whole(row, "published"),
+        targets=tuple(_target(each) for each in targets),
+    )
+
+
+def waiting(*, after_id: int, limit: int) -> Plan[list[WaitingEvent]]:
+    """
+    Return events that wait, the oldest first.
+    """
+    rows = yield step("outbox.waiting", after_id=after_id, rows_max=limit)
+    return [
+        WaitingEvent(
+            id=row["id"],
+            event_id=row["event_id"],
+            topic=row["topic"],
+            ordering_key=row["ordering_key"],
+            payload=read_metadata(row["payload"]) or {},
+            opened_at=row["opened_at"].astimezone(UTC),
+            waits_for=row["waits_for"],
+            attempts=row["attempts"] or 0,
+            due_at=_moment(row["due_at"]),
+            reason=row["reason"],
+        )
+        for row in rows
+    ]
+
+
+def set_aside(*, after_id: int, limit: int) -> Plan[list[EventSetAside]]:
+    """
+    Return events that were set aside, the oldest first.
+    """
+    rows = yield step("outbox.set_aside", after_id=after_id, rows_max=limit)
+    return [
+        EventSetAside(
+            id=row["id"],
+            event_id=row["event_id"],
+            topic=row["topic"],
+            ordering_key=row["ordering_key"],
+            payload=read_metadata(row["payload"]) or {},
+            opened_at=row["opened_at"].astimezone(UTC),
+            attempts=row["attempts"],
+            reason=row["reason"],
+            set_aside_at=row["set_aside_at"].astimezone(UTC),
+        )
+        for row in rows
+    ]
+
+
+def notes(*, limit: int) -> Plan[list[OutboxNote]]:
+    """
+    Return what was done about events and targets, the newest first.
+    """
+    rows = yield step("outbox.notes", rows_max=limit)
+    return [
+        OutboxNote(
+            row["action"],
+            row["about"],
+            row["reason"],
+            row["actor"],
+            row["recorded_at"].astimezone(UTC),
+        )
+        for row in rows
+    ]
+
+
+def retry(event_id: str, *, reason: str, actor: str, now: datetime | None, lock_timeout_ms: int) -> Plan[None]:
+    """
+    Have an event published that was set aside, or that waits for its next attempt: its key goes on with it at once.
+    """
+    return (yield from patiently(_retry(event_id, reason, actor, now), lock_timeout_ms))
+
+
+def skip(event_id: str, *, reason: str, actor: str, now: datetime | None, lock_timeout_ms: int) -> Plan[None]:
+    """
+    Take an event out of the outbox unpublished; what was behind it goes on. The note keeps the event as it was.
+    """
+    return (yield from patiently(_skip(event_id, reason, actor, now), lock_timeout_ms))
+
+
+def enable(target: str, *, reason: str, actor: str, now: datetime | None, lock_timeout_ms: int) -> Plan[None]:
+    """
+    Switch a target on again, whose failures then count from zero.
+    """
+    return (yield from patiently(_enable(target, reason, actor, now), lock_timeout_ms))
+
+
+def _retry(event_id: str, reason: str, actor: str, now: datetime | None) -> Plan[None]:
+    ordering_key = yield from _held(event_id)
+    if (yield step("outbox.take_back", event_id=event_id)):
+        yield step("outbox.try_now", ordering_key=ordering_key, event_id=event_id, reason=reason)
+    else:
+        yield step("outbox.hurry_key", ordering_key=ordering_key)
+    yield from _note("retried", event_id, reason, actor, now)
+
+
+def _skip(event_id: str, reason: str, actor: str, now: datetime | None) -> Plan[None]:
+    ordering_key = yield from _held(event_id)
+    rows = yield step("outbox.skip", event_id=event_id)
+    if not rows:
+        raise _unknown(event_id)
+    yield step("outbox.wake_key", ordering_key=ordering_key, event_id=event_id)
+    yield from _note("skipped", event_id, reason, actor, now, event=rows[0]["event"])
+
+
+def _enable(target: str, reason: str, actor: str, now: datetime | None) -> Plan[None]:
+    if not (yield step("outbox.enable", target=target)):
+        known = yield step("outbox.targets")
+        raise InvalidInput(
+            f"no relay has used a target called {target!r}; there is: {', '.join(row['name'] for row in known) or 'none'}",
+            argument="target",
+        )
+    yield from _note("enabled", target, reason, actor, now)
+
+
+def _held(event_id: str) -> Plan[str]:
+    found = yield step("outbox.find", event_id=event_id)
+    if found:
+        ordering_key: str = found[0]["ordering_key"]
+        yield step("outbox.lock_lane", ordering_key=ordering_key)
+        # In a snapshot taken under the lock: a relay may have recorded it as published in between.
+        if (yield step("outbox.find", event_id=event_id)):
+            return ordering_key
+    raise _unknown(event_id)
+
+
+def _note(
+    action: str, about: str, reason: str, actor: str, now: datetime | None, *, event: str | None = None
+) -> Plan[None]:
+    yield step("outbox.note", action=action, about=about, reason=reason, actor=actor, event=event, now=now)
+
+
+def _unknown(event_id: str) -> UnknownEvent:
+    return UnknownEvent(
+        f"no event {event_id!r} waits in the outbox or was set aside; perhaps it was published meanwhile",
+        event_id=event_id,
+    )
+
+
+def _target(row: Row) -> TargetStanding:
+    return TargetStanding(
+        name=row["name"],
+        failures=row["failures"],
+        reason=row["reason"],
+        failed_at=_moment(row["failed_at"]),
+        due_at=_moment(row["due_at"]),
+        disabled_at=_moment(row["disabled_at"]),
+        acknowledged_at=_moment(row["acknowledged_at"]),
+    )
+
+
+def _moment(value: datetime | None) -> datetime | None:
+    return None if value is None else value.astimezone(UTC)
