@@ -19,8 +19,6 @@ class Step(NamedTuple):
 
     A bulk load brings the rows to copy; a migration brings its own text in place of a statement of the catalogue. What is
     `settled` never changes once it is there: any snapshot that has it will do, and nothing need be locked to read it.
-    A statement that reads many rows is `planned_anew` each time: a plan made while a table was empty, and kept, would look
-    through all of it for each row once it is full.
     """
 
     statement: str
@@ -28,7 +26,6 @@ class Step(NamedTuple):
     copied: Iterable[Sequence[Any]] | None = None
     script: str | None = None
     settled: bool = False
-    planned_anew: bool = False
 
 
 Plan: TypeAlias = Generator[Step, Rows, T]
