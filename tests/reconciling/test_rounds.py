@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import closing
 from typing import Any
 
@@ -15,7 +14,7 @@ from lastro.plans import reconciling
 from lastro.plans.course import Act
 from lastro.schema.migrations import migrations
 from lastro.sql.catalogue import texts_of
-from lastro.testing import assert_balanced, temporary_ledger
+from lastro.testing import temporary_ledger
 from tests.reconciling.planting import Hands
 from tests.support.stores import connected, transaction
 
@@ -213,25 +212,6 @@ def test_two_reconcilers_at_once_open_an_incident_once(hands: Hands) -> None:
     hands.ledger._act = overtaken  # type: ignore[method-assign]
     done = hands.ledger.reconcile()
     assert (done.drifted, done.opened, done.open_incidents) == (1, 0, 1)
-
-
-def test_it_is_awaited_as_well(server_url: str) -> None:
-    """The awaiting ledger does the same."""
-
-    async def reconcile(name: str) -> None:
-        ledger = await lastro.connect_async(server_url, ledger=name)
-        done = await ledger.reconcile(full=True, on_drift="adjust")
-        assert (done.drifted, done.opened, done.adjusted) == (1, 1, 1)
-        (incident,) = await ledger.incidents()
-        explained = await ledger.explain(incident.id, explanation="a test", actor="ana")
-        assert explained.explained_by == "ana"
-        await ledger.close()
-
-    with temporary_ledger(server_url) as ledger, closing(Hands(ledger, "postgres", server_url)) as hands:
-        hands.open("a")
-        hands.base("a", "amount = amount + 5")
-        asyncio.run(reconcile(ledger._operations.ledger))
-        assert_balanced(ledger)
 
 
 @pytest.mark.case("S03")
