@@ -82,7 +82,10 @@ def test_each_cause_is_named(ledger: Ledger, store: str, store_url: str) -> None
     assert all(one.last_seen_at >= one.first_seen_at for one in again.differences)
 
     adjusted = adopting.adjust("users", reason="found in review", actor="ana")
-    assert (adjusted.figures, [one.row for one in adjusted.differences]) == ({"adjusted": 6, "left": 2}, ["6", "8"])
+    assert (adjusted.figures, [one.row for one in adjusted.differences]) == (
+        {"adjusted": 6, "remaining": 2},
+        ["6", "8"],
+    )
     assert said(ledger) == dict.fromkeys((1, 3, 5, 9), 1080) | {
         2: 1_050,
         4: 1_020,

@@ -59,9 +59,9 @@ def test_an_import_waits_for_nobody(ledger: Ledger, store_url: str) -> None:
         with transaction(caller):
             table.change(1, 7, caller)
             done = adopting.import_rows(table.column)
-            assert (done.figures["imported"], done.figures["left"]) == (1, 1)
+            assert (done.figures["imported"], done.figures["remaining"]) == (1, 1)
         done = adopting.import_rows(table.column)
-        assert (done.figures["imported"], done.figures["left"]) == (1, 0)
+        assert (done.figures["imported"], done.figures["remaining"]) == (1, 0)
     assert said(ledger) == {1: 107, 2: 100}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import lastro
 from lastro import AdoptionConflict, AdoptionNotReady, AdoptionReport, InvalidInput, Ledger, UnknownAdoption
+from lastro.adopting import importing, looking, mirroring
 from lastro.testing import assert_balanced
 from tests.adopting.old_table import BALANCE, ID, OldTable, cut, said, shadowing
 from tests.support.stores import MARIADB, POSTGRES, SQLITE, on_every_store
@@ -45,7 +46,7 @@ def test_there_and_back(ledger: Ledger, store_url: str) -> None:
     twice(lambda: adopting.import_rows(table.column))
 
     table.change(5, 7)
-    assert adopting.import_rows(table.column).figures == {"imported": 0, "caught_up": 1, "refused": 0, "left": 0}
+    assert adopting.import_rows(table.column).figures == {"imported": 0, "caught_up": 1, "refused": 0, "remaining": 0}
     table.change(5, -3)
     assert adopting.shadow("users", dry_run=True).problems == ()
     done = adopting.shadow("users")
@@ -204,7 +205,7 @@ def test_what_cant_be_imported(ledger: Ledger, store_url: str) -> None:
     assert "1 rows have no balance (NULL)" in problems
     assert "1 rows have a balance below zero" in problems
     done = adopting.import_rows(table.column)
-    assert (done.figures["imported"], done.figures["left"]) == (1, 2)
+    assert (done.figures["imported"], done.figures["remaining"]) == (1, 2)
     assert {one.row: (one.cause, one.expected) for one in done.differences} == {
         "2": ("row_without_account", -5), "3": ("unreadable_balance", None),
     }  # fmt: skip
@@ -214,7 +215,7 @@ def test_what_cant_be_imported(ledger: Ledger, store_url: str) -> None:
     table.set(2, 5)
     table.set(3, 0)
     done = adopting.import_rows(table.column)
-    assert (done.figures["imported"], done.figures["left"], done.differences) == (2, 0, ())
+    assert (done.figures["imported"], done.figures["remaining"], done.differences) == (2, 0, ())
     assert said(ledger) == {1: 100, 2: 5, 3: 0}
     assert adopting.shadow("users").done
 
@@ -279,8 +280,16 @@ def test_sqlite_holds_decimals_as_floats(ledger: Ledger, store_url: str) -> None
 
 @on_every_store
 @pytest.mark.case("C030")
-def test_wallets_of_several_currencies(ledger: Ledger, store: str, store_url: str) -> None:
-    """Two columns name a row, one of them its currency; only some of the rows are adopted; texts compare as they are."""
+def test_wallets_of_several_currencies(
+    ledger: Ledger, store: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Two columns name a row, one of them its currency; only some of the rows are adopted; texts compare as they are, and
+    page by page in the order that the database gives them.
+    """
+    for module in (importing, looking, mirroring):
+        for limit in ("ADOPTION_IMPORT_ROWS_MAX", "ADOPTION_COMPARE_ROWS_MAX", "ADOPTION_MIRROR_ROWS_MAX"):
+            monkeypatch.setattr(module, limit, 2, raising=False)
     quote = "`" if store == MARIADB else '"'
     names = [f"{quote}{name}{quote}" for name in (ID, "cur", BALANCE, "kind", "gone")]
     columns = "{0} varchar(20), {1} varchar(8), {2} bigint, {3} varchar(9), {4} varchar(9), PRIMARY KEY ({0}, {1})"
@@ -292,14 +301,14 @@ def test_wallets_of_several_currencies(ledger: Ledger, store: str, store_url: st
     rows = [
         ("é'1", "BRL", 5, "customer", None), ("é'1", "USD", 7, "customer", None), ("b", "USD", 9, "customer", None),
         ("c", "JPY", 11, "staff", None), ("d", "USD", 13, "customer", "2020"), ("10", "BRL", 1, "customer", None),
-        ("9", "BRL", 2, "customer", None),
+        ("9", "BRL", 2, "customer", None), ("B2", "USD", 15, "customer", None), ("a%(x)s", "USD", 17, "customer", None),
     ]  # fmt: skip
     written = ", ".join(
         "({})".format(", ".join("NULL" if one is None else "'" + str(one).replace("'", "''") + "'" for one in row))
         for row in rows
     )
     table.run(f"INSERT INTO {table.name} VALUES {written}")
-    assert ledger.adopting.survey(table.column).currencies == {"BRL": 3, "USD": 2}
+    assert ledger.adopting.survey(table.column).currencies == {"USD": 4, "BRL": 3}
     shadowing(ledger, table)
     adopted = {
         (name, currency): amount for name, currency, amount, kind, gone in rows if kind == "customer" and not gone
@@ -318,7 +327,17 @@ def test_wallets_of_several_currencies(ledger: Ledger, store: str, store_url: st
     ledger.adopting.cut_over("users")
     ledger.credit("customer:b", "USD", amount=1, key="one")
     ledger.adopting.roll_back("users")
-    assert sorted(table.run(f"SELECT {names[2]} FROM {table.name}")) == [(1,), (2,), (6,), (7,), (10,), (11,), (13,)]
+    assert sorted(table.run(f"SELECT {names[2]} FROM {table.name}")) == [
+        (1,),
+        (2,),
+        (6,),
+        (7,),
+        (10,),
+        (11,),
+        (13,),
+        (15,),
+        (17,),
+    ]
 
 
 def test_a_table_that_isnt_there(ledger: Ledger, store_url: str) -> None:

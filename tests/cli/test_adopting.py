@@ -63,7 +63,10 @@ def test_there_and_back_from_the_terminal(run: Run, table: OldTable, declaration
     assert (difference["expected"], difference["found"]) == ("1005", "1000")
     assert told(run, "cutover", "users", "--dry-run", code=1)["problems"]
     assert run("adopt", "cutover", "users").code == 1
-    assert told(run, "adjust", "users", "--reason", "a test", "--actor", "ana")["figures"] == {"adjusted": 1, "left": 0}
+    assert told(run, "adjust", "users", "--reason", "a test", "--actor", "ana")["figures"] == {
+        "adjusted": 1,
+        "remaining": 0,
+    }
     assert told(run, "compare", "users")["differences"] == []
     assert "nothing differs" in run("adopt", "differences", "users").out
 

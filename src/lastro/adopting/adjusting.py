@@ -38,7 +38,7 @@ def adjust(name: str, ledger: str, terms: Terms, *, row: str | None, reason: str
     for key in wanted:
         make = partial(_patiently_adjust, standing.table, terms, row_key=key, reason=reason, actor=actor)
         adjusted += yield from giving_way(make)
-    figures = {"adjusted": adjusted, "left": len(wanted) - adjusted}
+    figures = {"adjusted": adjusted, "remaining": len(wanted) - adjusted}
     problems = ("rows without an account, or without a readable balance, can't be adjusted",)
     report: AdoptionReport = yield Act(
         partial(
@@ -48,7 +48,7 @@ def adjust(name: str, ledger: str, terms: Terms, *, row: str | None, reason: str
             ledger=ledger,
             now=terms.now,
             figures=figures,
-            problems=problems if figures["left"] else (),
+            problems=problems if figures["remaining"] else (),
             done=bool(adjusted),
         ),
         Effect.READ,

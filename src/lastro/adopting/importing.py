@@ -119,10 +119,10 @@ def import_rows(
     left = (yield Act(partial(_left, standing.table), Effect.READ)) if not done.ended else 0
     caught_up = (yield from catch_up(standing.table, terms)) if importing and not done.ended else 0
     if done.imported:
-        detail = {"rows": done.imported, "refused": done.refused, "left": left}
+        detail = {"rows": done.imported, "refused": done.refused, "remaining": left}
         yield Act(lambda: _noted(column.name, detail, terms, actor=actor))
     problems = (f"{left} rows have no account yet: see the differences, and import again",) if left else ()
-    figures = {"imported": done.imported, "caught_up": caught_up, "refused": done.refused, "left": left}
+    figures = {"imported": done.imported, "caught_up": caught_up, "refused": done.refused, "remaining": left}
     report: AdoptionReport = yield Act(
         partial(
             records.report,

@@ -68,7 +68,7 @@ def execute(cursor: DictCursor, statements: Statements, step: Step) -> Rows:
             for block in copy_blocks(step.copied):
                 copy.write(block)
         return []
-    cursor.execute(text, adapted(step.params) or None, prepare=False if step.planned_anew else None)
+    cursor.execute(text, adapted(step.params) or None)
     return cursor.fetchall() if _has_rows(cursor) else []
 
 
@@ -85,7 +85,7 @@ async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: S
             for block in copy_blocks(step.copied):
                 await copy.write(block)
         return []
-    await cursor.execute(text, adapted(step.params) or None, prepare=False if step.planned_anew else None)
+    await cursor.execute(text, adapted(step.params) or None)
     return await cursor.fetchall() if _has_rows(cursor) else []
 
 

@@ -10,8 +10,9 @@ from typing import Final
 from lastro.model.account import WORLD
 from lastro.model.limits import ADJUSTMENT_LOCK_TIMEOUT_MS, AMOUNT_MAX
 from lastro.model.text import metadata_json
-from lastro.plans.drift import Look, read_look
-from lastro.plans.plan import Plan, Row, Step, step
+from lastro.plans.comparing import look_at
+from lastro.plans.drift import Look
+from lastro.plans.plan import Plan, Row, step
 from lastro.plans.waiting import patiently
 
 KIND: Final = "adjustment"
@@ -33,9 +34,7 @@ def _adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[
     if not locked:
         return False
     # In a following statement, which sees what was committed while ours waited, and reads all of the history.
-    asked = {"account_ids": [account_id], "settled_id": 0, "full_pass": True}
-    rows = yield Step("reconciling.compare", asked, planned_anew=True)
-    look = read_look(rows[0])
+    (look,) = yield from look_at([account_id], settled_id=0, full=True)
     difference = look.stored - look.history
     if look.keeping == "summed" or not 0 < abs(difference) <= AMOUNT_MAX:
         return False

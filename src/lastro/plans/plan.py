@@ -21,8 +21,6 @@ class Step(NamedTuple):
 
     A bulk load brings the rows to copy; a migration brings its own text in place of a statement of the catalogue. What is
     `settled` never changes once it is there: any snapshot that has it will do, and nothing need be locked to read it.
-    A statement that reads many rows is `planned_anew` each time: a plan made while a table was empty, and kept, would look
-    through all of it for each row once it is full.
     A statement on a table of the application's own brings that table's names as `own`, which the engine quotes.
     """
 
@@ -31,7 +29,6 @@ class Step(NamedTuple):
     copied: Iterable[Sequence[Any]] | None = None
     script: str | None = None
     settled: bool = False
-    planned_anew: bool = False
     own: OwnNames = ()
 
 

@@ -13,10 +13,11 @@ from lastro.errors import LockTimeout, Refusal
 from lastro.model.incident import Incident, IncidentRule, OnDrift, Reconciled
 from lastro.model.limits import BALANCE_MAX, RECONCILIATION_ACCOUNTS_MAX, RECONCILIATION_SCANNED_MAX
 from lastro.plans.adjusting import adjust
+from lastro.plans.comparing import look_at
 from lastro.plans.course import Act, Course, Pause
-from lastro.plans.drift import Drift, Look, described, drifts_of, read_look
+from lastro.plans.drift import Drift, Look, described, drifts_of
 from lastro.plans.incidents import Drifted, Noted, count_open, note_drift
-from lastro.plans.plan import Effect, Plan, Step, step
+from lastro.plans.plan import TOGETHER, Effect, Plan, step
 from lastro.plans.settling import State, settle
 
 # Told the accounts of each batch as soon as it is compared; False ends the round there.
@@ -136,14 +137,14 @@ def _moved(after_id: int, state: State, *, full: bool) -> Plan[_Page]:
         "accounts_max": RECONCILIATION_SCANNED_MAX,
         "id_max": BALANCE_MAX,
     }
-    rows = yield Step("reconciling.moved", asked, planned_anew=True)
+    yield TOGETHER
+    yield step("reconciling.prefer_indexes")
+    rows = yield step("reconciling.moved", **asked)
     return _Page(list(rows[0]["ids"]), rows[0]["scanned"], rows[0]["last_id"])
 
 
 def _look(account_ids: Sequence[int], state: State, *, full: bool) -> Plan[list[Drifted]]:
-    asked = {"account_ids": list(account_ids), "settled_id": state.settled_id, "full_pass": full}
-    rows = yield Step("reconciling.compare", asked, planned_anew=True)
-    looks = [read_look(row) for row in rows]
+    looks = yield from look_at(account_ids, settled_id=state.settled_id, full=full)
     return [Drifted(look, drifts_of(look)) for look in looks]
 
 

@@ -57,6 +57,11 @@ SET
     finished_at = coalesce(%(now)s, utc_timestamp(6))
 WHERE only_row = 1;
 
+-- name: prefer_indexes
+-- What another planner has to be told; here the statements name their indexes.
+-- locks: none   returns: 1 row
+SELECT 'off' AS sequential_scans;
+
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
 -- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't

@@ -58,6 +58,12 @@ SET
     finished_at = coalesce(%(now)s::timestamptz, now())
 WHERE only_row;
 
+-- name: prefer_indexes
+-- For the statements of this transaction: find accounts and their entries by the indexes that are there for it. Where
+-- most transfers have one debit side, the planner takes any account for that one and would rather read all of history.
+-- locks: none   returns: 1 row
+SELECT set_config('enable_seqscan', 'off', true) AS sequential_scans;
+
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
 -- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't

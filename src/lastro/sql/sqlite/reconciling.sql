@@ -45,6 +45,11 @@ UPDATE lastro_reconciliation
 SET checked_id = max(checked_id, %(checked_id)s), finished_at = %(now)s
 WHERE only_row = 1;
 
+-- name: prefer_indexes
+-- What another planner has to be told.
+-- locks: none   returns: 1 row
+SELECT 'off' AS sequential_scans;
+
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
 -- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
