@@ -22,6 +22,7 @@ from lastro.cli import (
     posting,
     proving,
     reading,
+    reads,
     schema,
     working,
 )
@@ -70,6 +71,7 @@ holds.register(app)
 kinds.register(app)
 periods.register(app)
 outbox.register(app)
+reads.register(app)
 partitions.register(app)
 working.register(app)
 embedded.register(app)
