@@ -5,7 +5,7 @@ What the environment says: which database, which ledger, and where the embedded 
 |---|---|---|
 | `LASTRO_DATABASE_URL` | the database: postgresql://…, embedded:///path, mariadb://… or sqlite:///file.db | none: whoever needs one asks for it |
 | `LASTRO_LEDGER` | the ledger, which is a schema of that database | `lastro` |
-| `LASTRO_RELAY_TARGET` | where the relay publishes to: https://…, kafka://…, nats://…, amqp://…; several with blanks between | none: no relay works |
+| `LASTRO_RELAY_TARGET` | where the relay publishes to: https://…, kafka://…, nats://…, amqp://…, reads+postgresql://…; several with blanks between | none: no relay works |
 | `LASTRO_RELAY_SECRETS` | what webhooks are signed with, the newest first, with blanks between | none: no webhook is sent |
 | `LASTRO_RELAY_AFTER_SET_ASIDE` | what the later events of a key do once one was set aside: `wait` or `go_on` | `wait` |
 | `LASTRO_DATA` | the directory of the embedded server | `.lastro` below the working directory |

@@ -15,7 +15,15 @@ from tests.house.checkout import ROOT, files
 pytestmark = pytest.mark.house
 
 DOCUMENTED_MODULES = frozenset(
-    {"lastro", "lastro.charging", "lastro.django", "lastro.embedded", "lastro.relaying", "lastro.testing"}
+    {
+        "lastro",
+        "lastro.charging",
+        "lastro.django",
+        "lastro.embedded",
+        "lastro.reads",
+        "lastro.relaying",
+        "lastro.testing",
+    }
 )
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)

@@ -23,6 +23,7 @@ from lastro.cli import (
     posting,
     proving,
     reading,
+    reads,
     reconciling,
     schema,
     statements,
@@ -75,6 +76,7 @@ kinds.register(app)
 periods.register(app)
 reconciling.register(app)
 outbox.register(app)
+reads.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)

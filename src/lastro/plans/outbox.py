@@ -4,12 +4,13 @@ The outbox: events are written in the transaction of what they tell of; people l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from lastro.errors import InvalidInput, UnknownEvent
 from lastro.model.hold import Captured
-from lastro.model.limits import EVENTS_EMITTED_MAX, OUTBOX_COUNTED_MAX
+from lastro.model.limits import EVENT_BYTES_MAX, EVENTS_EMITTED_MAX, OUTBOX_COUNTED_MAX
 from lastro.model.outbox import (
     Emission,
     EventSetAside,
@@ -20,29 +21,42 @@ from lastro.model.outbox import (
     WaitingEvent,
     transfer_event,
 )
-from lastro.model.text import read_metadata
+from lastro.model.text import json_object, read_metadata
 from lastro.model.transfer import Posted, Transfer
 from lastro.plans.plan import TOGETHER, MakePlan, Plan, Row, T, step
 from lastro.plans.stored import whole
 from lastro.plans.waiting import patiently
 
 
-def emit(events: Sequence[OutboxEvent], *, now: datetime | None = None) -> Plan[None]:
+class Event(NamedTuple):
     """
-    Put *events* into the outbox, in their order, in the transaction under way. One that waits already isn't doubled.
+    An event of the library's own: as OutboxEvent, with its payload as what it becomes JSON of.
+    """
+
+    event_id: str
+    topic: str
+    ordering_key: str
+    payload: Mapping[str, Any]
+
+
+def emit(events: Sequence[OutboxEvent | Event], *, now: datetime | None = None) -> Plan[None]:
+    """
+    Put *events* into the outbox, in their order, in the transaction under way; nothing where there are none. One that
+    waits already isn't doubled.
     """
     if len(events) > EVENTS_EMITTED_MAX:
         raise InvalidInput(
             f"{EVENTS_EMITTED_MAX} events may be emitted at once; these are {len(events)}", argument="events"
         )
-    yield step(
-        "outbox.emit",
-        event_ids=[event.event_id for event in events],
-        topics=[event.topic for event in events],
-        ordering_keys=[event.ordering_key for event in events],
-        payloads=[event.payload for event in events],
-        now=now,
-    )
+    if events:
+        yield step(
+            "outbox.emit",
+            event_ids=[event.event_id for event in events],
+            topics=[event.topic for event in events],
+            ordering_keys=[event.ordering_key for event in events],
+            payloads=[_json(event.payload) for event in events],
+            now=now,
+        )
 
 
 def emitting(make: MakePlan[T], wanted: Emission, *, now: datetime | None) -> Plan[T]:
@@ -51,9 +65,7 @@ def emitting(make: MakePlan[T], wanted: Emission, *, now: datetime | None) -> Pl
     """
     yield TOGETHER
     result = yield from make()
-    events = [transfer_event(transfer, wanted) for transfer in _made(result)]
-    if events:
-        yield from emit(events, now=now)
+    yield from emit([transfer_event(transfer, wanted) for transfer in _made(result)], now=now)
     return result
 
 
@@ -224,6 +236,10 @@ def _target(row: Row) -> TargetStanding:
         disabled_at=_moment(row["disabled_at"]),
         acknowledged_at=_moment(row["acknowledged_at"]),
     )
+
+
+def _json(payload: str | Mapping[str, Any]) -> str:
+    return payload if isinstance(payload, str) else json_object(payload, argument="payload", bytes_max=EVENT_BYTES_MAX)
 
 
 def _moment(value: datetime | None) -> datetime | None:

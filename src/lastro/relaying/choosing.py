@@ -4,7 +4,7 @@ From the words of the environment or the terminal to targets: https://…, kafka
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from lastro.errors import InvalidInput
@@ -16,14 +16,18 @@ EXCHANGE = "exchange"
 PREFIX = "prefix"
 
 
-def choose(urls: Sequence[str], *, secrets: Sequence[bytes] = ()) -> Target:
+def choose(
+    urls: Sequence[str], *, secrets: Sequence[bytes] = (), others: Mapping[str, Callable[[str], Target]] | None = None
+) -> Target:
     """
     Return the target that *urls* name; several become one that publishes to each.
 
     `https://host/path`: a webhook, signed with *secrets*. `kafka://host:9092[,host…]?prefix=…` with librdkafka's settings
     as further words of the query. `nats://host:4222?prefix=…`. `amqp://user:password@host/vhost?exchange=…`.
+    *others* make targets of other schemes from the whole URL.
     """
-    targets = [_one(url, secrets) for url in urls]
+    more = others or {}
+    targets = [more[scheme](url) if (scheme := urlsplit(url).scheme) in more else _one(url, secrets) for url in urls]
     if not targets:
         raise InvalidInput("a relay needs a target: https://…, kafka://…, nats://… or amqp://…", argument="target")
     return targets[0] if len(targets) == 1 else Together(targets)

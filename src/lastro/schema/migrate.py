@@ -15,13 +15,15 @@ from lastro.plans.patience import giving_way
 from lastro.plans.plan import TOGETHER, MakePlan, Plan, Step, step
 from lastro.plans.versions import applied_migrations
 from lastro.schema.migrations import Migration, foundation, migrations
-from lastro.sql.catalogue import catalogue
+from lastro.sql.catalogue import FULLEST, catalogue
 
 T = TypeVar("T")
 
 LOCK_TIMEOUT_MS = 2_000
 MIGRATION_TRIES_MAX = 30
 PAUSE_BETWEEN_TRIES_MS = 500
+# The folder of a read model's migrations.
+READS = "reads"
 
 
 def latest(dialect: str, ledger: str) -> int:
@@ -41,6 +43,17 @@ def migrate(dialect: str, ledger: str) -> Course[list[str]]:
         applied += [f"{migration.number:04}_{migration.name}"] if is_new else []
     if not catalogue(dialect, ledger)["partitioning.list"].refused:
         yield from _persistently(partial(keep_ahead, transfers=PARTITION_TRANSFERS, ahead=PARTITIONS_AHEAD))
+    return applied
+
+
+def migrate_reads(schema: str) -> Course[list[str]]:
+    """
+    The same for the tables of a read model, in a schema of their own.
+    """
+    applied: list[str] = []
+    for migration in migrations(READS, schema):
+        is_new = yield from _persistently(partial(apply, migration, dialect=FULLEST, ledger=schema))
+        applied += [f"{migration.number:04}_{migration.name}"] if is_new else []
     return applied
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from lastro import config
 from lastro.errors import InvalidInput
 from lastro.ledger import Ledger
+from lastro.reads import SCHEMES, read_model_of
 from lastro.relaying import Relay, RelayTerms, Target, choose
 from lastro.workers.loop import Facts
 
@@ -67,7 +68,7 @@ def _target() -> Target:
             "or amqp://…",
             argument=config.RELAY_TARGET_VARIABLE,
         )
-    return choose(urls, secrets=config.relay_secrets())
+    return choose(urls, secrets=config.relay_secrets(), others=dict.fromkeys(SCHEMES, read_model_of))
 
 
 def _terms() -> RelayTerms:

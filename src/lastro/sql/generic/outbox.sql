@@ -1,2 +1,2 @@
 -- The outbox: events to publish.
--- others refused: an outbox takes a live table that several claim from at once without waiting (SKIP LOCKED in one statement) and a fence: it needs PostgreSQL
+-- others refused: relays claim with SKIP LOCKED inside one statement; an outbox needs PostgreSQL

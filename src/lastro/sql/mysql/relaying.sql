@@ -1,2 +1,2 @@
 -- Relaying: claiming a lane of the outbox, and recording what became of its events.
--- others refused: an outbox takes a live table that several claim from at once without waiting (SKIP LOCKED in one statement) and a fence: it needs PostgreSQL
+-- others refused: relays claim with SKIP LOCKED inside one statement; an outbox needs PostgreSQL

@@ -14,32 +14,32 @@ WHERE target.name = %(target)s::text;
 -- Take the lane that has waited longest of those with something to do that nobody holds. A relay that died holds its
 -- lane until its lease is over.
 -- locks: one lane's row, without waiting for it   returns: 0 or 1 row
+WITH chosen AS MATERIALIZED (
+    SELECT unheld.lane
+    FROM lastro.outbox_lane AS unheld
+    WHERE
+        unheld.leased_until <= clock_timestamp()
+        AND (
+            EXISTS (SELECT 1 FROM lastro.outbox AS ready WHERE ready.lane = unheld.lane AND NOT ready.parked)
+            OR EXISTS (
+                SELECT 1
+                FROM lastro.outbox_key AS key
+                WHERE key.lane = unheld.lane AND key.due_at <= clock_timestamp()
+            )
+        )
+    ORDER BY unheld.worked_at, unheld.lane
+    LIMIT 1
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+
 UPDATE lastro.outbox_lane AS lane
 SET
     holder = %(holder)s::text,
     token = lane.token + 1,
     leased_until = clock_timestamp() + %(lease_ms)s::bigint * interval '1 millisecond',
     worked_at = clock_timestamp()
-WHERE
-    lane.lane = ANY(
-        ARRAY(
-            SELECT free.lane
-            FROM lastro.outbox_lane AS free
-            WHERE
-                free.leased_until <= clock_timestamp()
-                AND (
-                    EXISTS (SELECT 1 FROM lastro.outbox AS ready WHERE ready.lane = free.lane AND NOT ready.parked)
-                    OR EXISTS (
-                        SELECT 1
-                        FROM lastro.outbox_key AS key
-                        WHERE key.lane = free.lane AND key.due_at <= clock_timestamp()
-                    )
-                )
-            ORDER BY free.worked_at, free.lane
-            LIMIT 1
-            FOR NO KEY UPDATE SKIP LOCKED
-        )
-    )
+FROM chosen
+WHERE lane.lane = chosen.lane
 RETURNING lane.lane, lane.token;
 
 -- name: hold
@@ -106,12 +106,9 @@ SELECT
     outbox.payload::text AS payload,
     outbox.opened_at,
     clock_timestamp() AS taken_at,
-    EXISTS (
-        SELECT 1
-        FROM lastro.outbox_key AS key
-        WHERE key.ordering_key = outbox.ordering_key
-    ) AS waits
+    key.ordering_key IS NOT NULL AS waits
 FROM lastro.outbox AS outbox
+LEFT JOIN lastro.outbox_key AS key ON outbox.ordering_key = key.ordering_key
 WHERE outbox.lane = %(lane)s::smallint AND NOT outbox.parked
 ORDER BY outbox.id
 LIMIT %(rows_max)s::bigint;

@@ -1,0 +1,2 @@
+-- The read model: what screens show.
+-- others refused: relays claim with SKIP LOCKED inside one statement; an outbox needs PostgreSQL
