@@ -158,7 +158,6 @@ def test_every_target_has_a_figure_that_a_run_makes(scale: Scale) -> None:
             "stores",
             "statements",
             "reconciling",
-            "stores",
         )
     )
     for target in targets.TARGETS:

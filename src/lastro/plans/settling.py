@@ -89,7 +89,7 @@ def _reached() -> Plan[int]:
 
 
 def _under_way() -> Plan[frozenset[str]]:
-    rows = yield step("reconciling.under_way")
+    rows = yield step("keeping.under_way")
     return frozenset(row["transaction"] for row in rows)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pymysql
 import pytest
 
+import lastro
 from lastro import Ledger, LockTimeout, PeriodClosed
 from tests.stores.mariadb.conftest import Connect, rows_of
 from tests.support.money import fund, posted, transfer
@@ -40,6 +41,16 @@ def test_a_closing_waits_for_who_posts_into_the_period(
     with pytest.raises(PeriodClosed):
         ledger.post(**dated_back("late"))
     assert posted(ledger, "shop") == 5
+
+
+def test_a_ledger_with_a_clock_closes(mariadb_url: str, name: str, ledger: Ledger) -> None:
+    """The moment that a clock gives is a moment in the answer as well, for the blocking driver's tables."""
+    moment = OCTOBER_ENDS + timedelta(days=30)
+    with lastro.connect(mariadb_url, ledger=name, clock=lambda: moment) as clocked:
+        clocked.close_period(until=OCTOBER_ENDS)
+        assert [closing.recorded_at for closing in clocked.period_closings()] == [moment]
+    with pytest.raises(PeriodClosed):
+        ledger.post(**dated_back("late"))
 
 
 def test_an_old_snapshot_doesnt_pass_the_closing_by(ledger: Ledger, connect: Connect) -> None:

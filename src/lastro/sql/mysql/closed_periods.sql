@@ -18,7 +18,8 @@ SELECT closed.closing_id FROM lastro.closed_period AS closed WHERE closed.only_r
 SELECT
     closed.closed_until AS until_at,
     closed.closing_id,
-    coalesce(%(now)s, utc_timestamp(6)) AS moment_at
+    -- Of a text parameter and a moment it would be text.
+    CAST(coalesce(%(now)s, utc_timestamp(6)) AS DATETIME(6)) AS moment_at
 FROM lastro.closed_period AS closed;
 
 -- name: find

@@ -18,22 +18,6 @@ FROM lastro.reconciliation AS reconciliation;
 SELECT coalesce(max(named.transfer_id), 0) AS last_id
 FROM lastro.transfer_key AS named;
 
--- name: under_way
--- All transactions that are open on the server, as keeping.under_way looks for them. Our own doesn't count.
--- locks: a named lock   returns: 1 row a transaction; granted is 0 where the list can't be trusted
-SELECT get_lock('lastro looks for transactions', 30) AS granted;
-START TRANSACTION;
-SELECT count(*) AS migrations FROM lastro.migration AS migration;
-DO sleep(0.12);
-SELECT count(*) AS granted
-FROM information_schema.innodb_trx AS own
-WHERE own.trx_mysql_thread_id = connection_id();
-SELECT concat(running.trx_mysql_thread_id, ' since ', running.trx_started, ' ', running.trx_id) AS transaction
-FROM information_schema.innodb_trx AS running
-WHERE running.trx_mysql_thread_id <> connection_id();
-COMMIT;
-DO release_lock('lastro looks for transactions');
-
 -- name: note_candidate
 -- Note up to where everything is settled once certain transactions have ended.
 -- locks: the row of reconciliation   returns: nothing

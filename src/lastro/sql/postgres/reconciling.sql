@@ -18,23 +18,6 @@ FROM lastro.reconciliation AS reconciliation;
 SELECT CASE WHEN sequence.is_called THEN sequence.last_value ELSE 0 END AS last_id
 FROM lastro.transfer_id AS sequence;
 
--- name: under_way
--- All transactions of this database that are open, also those that have written nothing yet: ids are drawn before the
--- first write. Prepared ones count. Our own doesn't.
--- locks: none   returns: 1 row a transaction
-SELECT running.virtualtransaction AS transaction
-FROM pg_stat_activity AS activity
-INNER JOIN pg_locks AS running
-    ON activity.pid = running.pid AND running.locktype = 'virtualxid' AND running.mode = 'ExclusiveLock'
-WHERE
-    activity.datname = current_database()
-    AND activity.pid <> pg_backend_pid()
-    AND coalesce(activity.backend_type, 'client backend') <> 'autovacuum worker'
-UNION ALL
-SELECT 'prepared ' || prepared.gid AS transaction
-FROM pg_prepared_xacts AS prepared
-WHERE prepared.database = current_database();
-
 -- name: note_candidate
 -- Note up to where everything is settled once certain transactions have ended.
 -- locks: the row of reconciliation   returns: nothing

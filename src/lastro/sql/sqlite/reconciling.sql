@@ -18,12 +18,6 @@ FROM lastro_reconciliation AS reconciliation;
 SELECT coalesce(max(transfer.id), 0) AS last_id
 FROM lastro_transfer AS transfer;
 
--- name: under_way
--- Transactions that may still write a lower id: none.
--- locks: none   returns: no row
-SELECT '' AS "transaction"
-WHERE 1 = 0;
-
 -- name: note_candidate
 -- Note up to where everything is settled once certain transactions have ended.
 -- locks: none that isn't held already   returns: nothing
