@@ -74,7 +74,7 @@ def with_processes(ledger: Ledger, url: str, name: str) -> list[list[int]]:
     finally:
         for process in processes:
             process.join(WAIT_S)
-    assert all(isinstance(earned, list) for earned in heard), heard
+    assert all(isinstance(earned, list) for earned in heard), [e for e in heard if not isinstance(e, list)]
     return heard
 
 

@@ -156,7 +156,7 @@ def test_a_machine_without_zones_is_told_what_to_install(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(periods, "ZoneInfo", nothing)
     monkeypatch.setattr(periods, "available_timezones", set)
-    with pytest.raises(InvalidInput, match=r"pip install 'lastro\[points\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install tzdata"):
         time_zone_name("Antarctica/Troll")
 
 

@@ -18,17 +18,21 @@ CREATE TABLE lastro.kind (
 COMMENT ON COLUMN lastro.kind.debit IS
 'The account that may go down: its name, the beginning of names with a * at the end, or * for every account.';
 
--- It says no, as refuse_change does. The rules come as the trigger's arguments, five a kind, and not from the table: a
--- transaction whose snapshot is older than a registration would not see it there. The trigger itself is made by the
--- first registration, and again by every later one, so that a ledger without kinds has none to pay for.
+-- It says no, as refuse_change does. The rules come as the trigger's arguments (the kinds' names, and in their order
+-- what each says), and not from the table: a transaction whose snapshot is older than a registration would not see it
+-- there. The trigger itself is made by the first registration, and again by every later one, so that a ledger without
+-- kinds has none to pay for.
 CREATE FUNCTION lastro.refuse_wrong_kind() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE
-    debit text := (SELECT account.name FROM lastro.account AS account WHERE account.id = new.debit_id);
-    credit text := (SELECT account.name FROM lastro.account AS account WHERE account.id = new.credit_id);
+    names text[] := tg_argv[0];
+    place integer := array_position(names, new.kind::text);
+    from_side text := (tg_argv[1]::text[])[place];
+    to_side text := (tg_argv[2]::text[])[place];
+    debit text;
+    credit text;
     undone text;
-    from_side text;
-    to_side text;
+    undone_by text;
 BEGIN
     IF new.reverses IS NOT NULL THEN
         SELECT original.kind INTO undone
@@ -36,32 +40,33 @@ BEGIN
         INNER JOIN lastro.transfer AS original
             ON named.debit_id = original.debit_id AND named.transfer_id = original.id
         WHERE named.key = new.reverses;
-    END IF;
-    FOR place IN 0 .. tg_nargs - 5 BY 5 LOOP
-        IF tg_argv[place] = undone AND tg_argv[place + 4] NOT IN ('', new.kind) THEN
-            RAISE EXCEPTION 'a transfer of kind "%" is undone by one of kind "%", not "%"',
-                undone, tg_argv[place + 4], new.kind
+        undone_by := (tg_argv[4]::text[])[array_position(names, undone)];
+        IF undone_by <> new.kind THEN
+            RAISE EXCEPTION 'a transfer of kind "%" is undone by one of kind "%", not "%"', undone, undone_by, new.kind
                 USING ERRCODE = '23L01', CONSTRAINT = 'transfer_kind_undone',
                       HINT = 'The table kind says what undoes each kind.';
         END IF;
-        CONTINUE WHEN tg_argv[place] <> new.kind;
-        from_side := tg_argv[place + 1];
-        to_side := tg_argv[place + 2];
-        CONTINUE WHEN (
-            CASE WHEN right(from_side, 1) = '*' THEN starts_with(debit, left(from_side, -1)) ELSE debit = from_side END
-            AND CASE WHEN right(to_side, 1) = '*' THEN starts_with(credit, left(to_side, -1)) ELSE credit = to_side END
-        ) OR (
-            tg_argv[place + 3]::boolean
-            AND CASE WHEN right(from_side, 1) = '*' THEN starts_with(credit, left(from_side, -1))
-                ELSE credit = from_side END
-            AND CASE WHEN right(to_side, 1) = '*' THEN starts_with(debit, left(to_side, -1)) ELSE debit = to_side END
-        );
-        RAISE EXCEPTION 'a transfer of kind "%" goes from "%" to "%", not from "%" to "%"',
-            new.kind, from_side, to_side, debit, credit
-            USING ERRCODE = '23L01', CONSTRAINT = 'transfer_kind_sides',
-                  HINT = 'The table kind says between which accounts each kind may stand.';
-    END LOOP;
-    RETURN NULL;
+    END IF;
+    IF place IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT account.name INTO debit FROM lastro.account AS account WHERE account.id = new.debit_id;
+    SELECT account.name INTO credit FROM lastro.account AS account WHERE account.id = new.credit_id;
+    IF (
+        CASE WHEN right(from_side, 1) = '*' THEN starts_with(debit, left(from_side, -1)) ELSE debit = from_side END
+        AND CASE WHEN right(to_side, 1) = '*' THEN starts_with(credit, left(to_side, -1)) ELSE credit = to_side END
+    ) OR (
+        (tg_argv[3]::boolean[])[place]
+        AND CASE WHEN right(from_side, 1) = '*' THEN starts_with(credit, left(from_side, -1))
+            ELSE credit = from_side END
+        AND CASE WHEN right(to_side, 1) = '*' THEN starts_with(debit, left(to_side, -1)) ELSE debit = to_side END
+    ) THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION 'a transfer of kind "%" goes from "%" to "%", not from "%" to "%"',
+        new.kind, from_side, to_side, debit, credit
+        USING ERRCODE = '23L01', CONSTRAINT = 'transfer_kind_sides',
+              HINT = 'The table kind says between which accounts each kind may stand.';
 END;
 $$;
 
