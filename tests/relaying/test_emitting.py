@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -137,10 +138,11 @@ def test_what_is_no_event_is_refused(ledger: Ledger) -> None:
 
 
 def test_elsewhere_there_is_no_outbox(tmp_path: Path) -> None:
-    """On a store without it the refusal says why, and a posting that should emit is undone."""
+    """On a store without one it is refused as soon as it is asked for, in a caller's transaction too."""
     with lastro.connect(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.migrate()
-        fund(ledger, "ana", 10, floor=None)
-        with pytest.raises(lastro.Refusal, match="PostgreSQL"):
-            ledger.emitting("transfers").post(**transfer("t", "ana", "world", 1))
-        assert ledger.transfer("t") is None
+        for books in (ledger, ledger.within(sqlite3.connect(tmp_path / "ledger.db"))):
+            with pytest.raises(lastro.InvalidInput, match="PostgreSQL"):
+                books.emitting("transfers")
+        with pytest.raises(lastro.InvalidInput, match="PostgreSQL"):
+            ledger.outbox.emit([EVENT])

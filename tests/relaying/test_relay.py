@@ -149,6 +149,10 @@ def test_the_others_may_go_on_without_it(ledger: Ledger) -> None:
     drain(ledger, target, others_go_on=True)
     assert sorted(target.ids) == ["behind", "beside 0", "beside 1"]
     assert ledger.outbox.standing().keys_waiting == 0
+    emit(ledger, ("waits", "k"))
+    with pytest.raises(lastro.InvalidInput, match="its turn"):
+        ledger.outbox.retry("waits", reason="mended", actor="ana")
+    drain(ledger, target)
     ledger.outbox.retry("bad", reason="mended", actor="ana")
     mended = Taking()
     drain(ledger, mended)

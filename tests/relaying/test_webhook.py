@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lastro import InvalidInput, Ledger
-from lastro.relaying import BadSignature, Outgoing, choose, verify
+from lastro.relaying import ACKNOWLEDGED, BadSignature, Outgoing, choose, rejected, verify
 from lastro.relaying.signing import signed
+from lastro.relaying.together import Together
 from lastro.relaying.webhook import Webhook
 from tests.relaying.receivers import (
     Receiver,
@@ -23,7 +24,7 @@ from tests.relaying.receivers import (
     hangs_up,
     talks_nonsense,
 )
-from tests.relaying.taking import drain, emit, relay, wear_out
+from tests.relaying.taking import Taking, drain, emit, relay, wear_out
 
 pytestmark = pytest.mark.req("3.13")
 
@@ -219,3 +220,18 @@ def test_a_targets_name_holds_no_secret() -> None:
         "nats:broker:4222",
         "rabbitmq:broker:5672/events",
     ]
+
+
+def test_several_targets_are_one(ledger: Ledger, receiver: Receiver) -> None:
+    """What one of them didn't take is published by none of the later ones, and comes again until all have it."""
+    second = Taking(lambda _: rejected("HTTP 500"))
+    both = Together([Webhook(receiver.url, secrets=[SECRET]), second])
+    emit(ledger, ("a", "a"), ("b", "b"))
+    drain(ledger, both)
+    assert (len(receiver.received), ledger.outbox.standing().waiting) == (2, 2)
+    receiver.behave = lambda handler, got: answers(500 if b'"b"' in got.body else 204)(handler, got)
+    second.answer = lambda _: ACKNOWLEDGED
+    drain(ledger, both)
+    both.close()
+    assert (second.ids, ledger.outbox.standing().waiting) == (["a"], 1)
+    assert both.name == f"{receiver.url} + taking"

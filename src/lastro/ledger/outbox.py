@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from lastro.ledger.operations import Operations
-from lastro.ledger.outbox_operations import OutboxAsks
+from lastro.ledger.outbox_operations import OutboxAsks, refuse_without_outbox
 from lastro.ledger.running import HeldEngine, Runs
 from lastro.model.outbox import (
     EventSetAside,
@@ -90,6 +90,10 @@ class Outbox(HeldOutbox):
         """Return whether a target may be tried now."""
         return self._run(self._asks.target_state(target))
 
+    def age_ms(self) -> int:
+        """Return the age of the oldest event in milliseconds, 0 where none waits: all of `standing` that is cheap."""
+        return self._run(self._asks.age_ms())
+
     def claim(self, holder: str, terms: RelayTerms) -> Claimed | None:
         """Claim a lane with something to publish for `terms.lease_ms`; None where there is none that nobody holds."""
         return self._run(self._asks.claim(holder, terms))
@@ -121,4 +125,5 @@ class Emits(Runs):
         published in their order. Covers `post`, `post_many`, `credit`, `debit`, `reverse` and captures of holds; `points`
         refuses. It shares this ledger's connections: close one of them. PostgreSQL only.
         """
+        refuse_without_outbox(self._engine.dialect)
         return type(self)(self._engine, self._operations, emission(topic, ordered_by))

@@ -28,6 +28,7 @@ from lastro.model.text import text
 from lastro.plans import outbox, relaying
 from lastro.plans.plan import Effect
 from lastro.plans.relaying import Batch, Claimed, Done, Recorded, RelayTerms, TargetState
+from lastro.sql.catalogue import catalogue
 
 
 class OutboxAsks:
@@ -92,6 +93,10 @@ class OutboxAsks:
         """Ask whether a target may be tried."""
         return Ask(lambda: relaying.target_state(target), Effect.READ)
 
+    def age_ms(self) -> Ask[int]:
+        """Ask how old the oldest event is."""
+        return Ask(relaying.age_ms, Effect.READ)
+
     def claim(self, holder: str, terms: RelayTerms) -> Ask[Claimed | None]:
         """Ask for a lane."""
         # Asked twice it may hold two lanes, one of them for a lease and for nothing.
@@ -113,6 +118,15 @@ class OutboxAsks:
     def give_back(self, claimed: Claimed) -> Ask[None]:
         """Ask to let go of a lane."""
         return Ask(lambda: relaying.give_back(claimed), Effect.KEYED)
+
+
+def refuse_without_outbox(dialect: str) -> None:
+    """
+    Raise on a store without an outbox, before a transfer is made whose event could not be written.
+    """
+    why = catalogue(dialect)["outbox.emit"].refused
+    if why is not None:
+        raise InvalidInput(why, argument="topic")
 
 
 def _event(event: Mapping[str, Any] | OutboxEvent) -> OutboxEvent:

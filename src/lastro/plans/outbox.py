@@ -178,8 +178,11 @@ def _retry(event_id: str, reason: str, actor: str, now: datetime | None) -> Plan
     ordering_key = yield from _held(event_id)
     if (yield step("outbox.take_back", event_id=event_id)):
         yield step("outbox.try_now", ordering_key=ordering_key, event_id=event_id, reason=reason)
-    else:
-        yield step("outbox.hurry_key", ordering_key=ordering_key)
+    elif not (yield step("outbox.hurry_key", ordering_key=ordering_key)):
+        raise InvalidInput(
+            f"event {event_id!r} waits for its turn, or behind an event of its key that was set aside: retry or skip that one",
+            argument="event_id",
+        )
     yield from _note("retried", event_id, reason, actor, now)
 
 

@@ -140,6 +140,14 @@ def target_state(target: str) -> Plan[TargetState]:
     return TargetState(row["pausing"], because)
 
 
+def age_ms() -> Plan[int]:
+    """
+    Return the age of the oldest event; 0 where none waits.
+    """
+    rows = yield step("relaying.age")
+    return rows[0]["age_ms"] if rows else 0
+
+
 def claim(holder: str, terms: RelayTerms) -> Plan[Claimed | None]:
     """
     Claim a lane with something to do that nobody else holds; None where there is none.

@@ -191,4 +191,4 @@ class Relay:
         measure("lastro_outbox_set_aside", aside)
 
     def _measure_age(self) -> None:
-        measure("lastro_outbox_age_ms", self._outbox.standing().age_ms or 0)
+        measure("lastro_outbox_age_ms", self._outbox.age_ms())

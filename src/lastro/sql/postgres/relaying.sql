@@ -10,6 +10,15 @@ SELECT
 FROM lastro.outbox_target AS target
 WHERE target.name = %(target)s::text;
 
+-- name: age
+-- The age of the oldest event.
+-- locks: none   returns: 0 or 1 row
+SELECT
+    greatest(0, extract(EPOCH FROM clock_timestamp() - outbox.opened_at) * 1000)::bigint AS age_ms
+FROM lastro.outbox AS outbox
+ORDER BY outbox.id
+LIMIT 1;
+
 -- name: claim
 -- Take the lane that has waited longest of those with something to do that nobody holds. A relay that died holds its
 -- lane until its lease is over.
