@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.betting_awaiting import AsyncBetting, AsyncHeldBetting
 from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
@@ -35,6 +36,11 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind):
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
+
+    @property
+    def betting(self) -> AsyncHeldBetting:
+        """Markets, bets and results in this transaction."""
+        return AsyncHeldBetting(self._engine, self._operations)
 
     @property
     def points(self) -> AsyncHeldPoints:
@@ -213,6 +219,11 @@ class AsyncLedger(AsyncHeldLedger, AsyncHoldTicks, AsyncRegistersKinds, AsyncClo
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
+
+    @property
+    def betting(self) -> AsyncBetting:
+        """Markets, bets and results."""
+        return AsyncBetting(self._engine, self._operations)
 
     @property
     def points(self) -> AsyncPoints:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lastro.errors import Refusal
+from lastro.ledger.betting_blocking import Betting, HeldBetting
 from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
@@ -35,6 +36,11 @@ class HeldLedger(HeldHolds, PostsByKind):
 
     Nothing here commits, and nothing is rolled back but what a refused operation itself wrote.
     """
+
+    @property
+    def betting(self) -> HeldBetting:
+        """Markets, bets and results in this transaction."""
+        return HeldBetting(self._engine, self._operations)
 
     @property
     def points(self) -> HeldPoints:
@@ -209,6 +215,11 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods):
 
     Lost connections and lost races are tried again within bounds; a lost answer is found out with the same key.
     """
+
+    @property
+    def betting(self) -> Betting:
+        """Markets, bets and results."""
+        return Betting(self._engine, self._operations)
 
     @property
     def points(self) -> Points:

@@ -1,0 +1,3 @@
+-- The outbox: events to publish.
+--
+-- others refused: events are published from PostgreSQL
