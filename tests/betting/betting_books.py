@@ -4,9 +4,10 @@ Markets and bets written short.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from lastro import Ledger
+from lastro import LastroError, Ledger
 from lastro.ledger import HeldLedger
 from lastro.model.bet import Market, PlacedBet
 from tests.support.money import fund
@@ -47,3 +48,13 @@ def money(ledger: HeldLedger, name: str) -> tuple[int, int]:
 def nothing_is_held(ledger: HeldLedger, *names: str) -> bool:
     """Say whether nothing is set aside on these accounts."""
     return all(ledger.balance(name, CURRENCY).held == 0 for name in names)
+
+
+def fund_all(ledger: Ledger, names: Iterable[str], amount: int) -> int:
+    """Open accounts with so much on each; return what the house has before they bet."""
+    for name in names:
+        fund(ledger, name, amount)
+    try:
+        return money(ledger, HOUSE)[0]
+    except LastroError:
+        return 0

@@ -76,8 +76,10 @@ def test_what_an_outcome_returns(outcome: str, returned: int) -> None:
 
 @pytest.mark.case("C049")
 def test_a_dead_heat_divides_the_stake() -> None:
-    """Backing 2.00 at 2.28 and at 5.20 in a dead heat of two: won 0.28 and 3.20, as the exchange that lost 2.56 and 8.40
-    by paying in full should have; and nothing is reduced unless somebody says so."""
+    """
+    Backing 2.00 at 2.28 and at 5.20 in a dead heat of two: won 0.28 and 3.20, and not the 2.56 and 8.40 that were paid
+    in full; and nothing is reduced unless somebody says so.
+    """
     assert [bet_return(200, [factor(odds, "dead_heat:1/2")], return_max=10**6) - 200 for odds in (2280, 5200)] == [
         28,
         320,

@@ -112,52 +112,49 @@ def test_a_retry_gets_the_first_answer(book: Ledger) -> None:
     assert money(book, "ana") == (6_000, 100)
 
 
+OTHER_BETS: list[tuple[dict[str, Any], str]] = [
+    ({"stake": 99}, "stake"),
+    ({"account": "bea"}, "account"),
+    ({"selection": "away", "odds": "4.00"}, "legs"),
+    ({"odds": "2.04"}, "legs"),
+    ({"tolerance": "0.01"}, "tolerance"),
+]
+
+
 @pytest.mark.req("3.2")
-@pytest.mark.parametrize("kept", ["accepted", "refused"])
-@pytest.mark.parametrize(
-    ("changed", "field"),
-    [
-        ({"stake": 99}, "stake"),
-        ({"account": "bea"}, "account"),
-        ({"selection": "away", "odds": "4.00"}, "legs"),
-        ({"odds": "2.04"}, "legs"),
-        ({"tolerance": "0.01"}, "tolerance"),
-    ],
-)
-def test_another_bet_under_a_key_is_refused(book: Ledger, kept: str, changed: dict[str, Any], field: str) -> None:
-    """The fields that differ are named, with what is stored and what was given."""
-    if kept == "refused":
-        book.betting.suspend("match")
-        with pytest.raises(MarketClosed):
-            bet(book, "k")
-        book.betting.resume("match")
-    else:
-        bet(book, "k")
-    with pytest.raises(BetConflict) as conflict:
-        bet(book, "k", **changed)
-    assert list(conflict.value.fields) == [field]
-    assert money(book, "ana") == (1_000, 100 if kept == "accepted" else 0)
+def test_another_bet_under_a_key_is_refused(book: Ledger) -> None:
+    """Whether the first was accepted or refused: the fields that differ are named, with what is stored and was given."""
+    bet(book, "accepted")
+    book.betting.suspend("match")
+    with pytest.raises(MarketClosed):
+        bet(book, "refused")
+    book.betting.resume("match")
+    for kept in ("accepted", "refused"):
+        for changed, field in OTHER_BETS:
+            with pytest.raises(BetConflict) as conflict:
+                bet(book, kept, **changed)
+            assert list(conflict.value.fields) == [field]
+    assert money(book, "ana") == (1_000, 100)
+
+
+REFUSALS: list[tuple[dict[str, Any], type[LastroError], dict[str, Any]]] = [
+    ({"market": "other"}, UnknownMarket, {"market": "other", "selection": None}),
+    ({"selection": "nobody"}, UnknownMarket, {"selection": "nobody"}),
+    ({"selection": "draw", "odds": "3.30"}, MarketClosed, {"state": "suspended"}),
+    ({"odds": "2.06"}, OddsChanged, {"asked": "2.06", "offered": "2.05"}),
+    ({"odds": "2.50", "tolerance": "0.449"}, OddsChanged, {"asked": "2.50"}),
+    ({"stake": 9}, StakeOutOfRange, {"stake_min": 10}),
+    ({"stake": 501}, StakeOutOfRange, {"stake_max": 500}),
+    ({"account": "nobody"}, UnknownAccount, {"account": "nobody"}),
+    ({"account": "usd"}, CurrencyMismatch, {"currencies": ["USD"]}),
+    ({"account": "barred"}, AccountBarred, {"account": "barred"}),
+    ({"account": "poor", "stake": 50}, InsufficientFunds, {"available": 49}),
+    ({"selection": "away", "odds": "4.00", "stake": 300}, LiabilityExceeded, {"limit": 800, "win": 900}),
+]
 
 
 @pytest.mark.req("3.1")
-@pytest.mark.parametrize(
-    ("asked", "error", "details"),
-    [
-        ({"market": "other"}, UnknownMarket, {"market": "other", "selection": None}),
-        ({"selection": "nobody"}, UnknownMarket, {"selection": "nobody"}),
-        ({"selection": "draw", "odds": "3.30"}, MarketClosed, {"state": "suspended"}),
-        ({"odds": "2.06"}, OddsChanged, {"asked": "2.06", "offered": "2.05"}),
-        ({"odds": "2.50", "tolerance": "0.449"}, OddsChanged, {"asked": "2.50"}),
-        ({"stake": 9}, StakeOutOfRange, {"stake_min": 10}),
-        ({"stake": 501}, StakeOutOfRange, {"stake_max": 500}),
-        ({"account": "nobody"}, UnknownAccount, {"account": "nobody"}),
-        ({"account": "usd"}, CurrencyMismatch, {"currencies": ["USD"]}),
-        ({"account": "barred"}, AccountBarred, {"account": "barred"}),
-        ({"account": "poor", "stake": 50}, InsufficientFunds, {"available": 49}),
-        ({"selection": "away", "odds": "4.00", "stake": 300}, LiabilityExceeded, {"limit": 800, "win": 900}),
-    ],
-)
-def test_each_refusal_has_its_name(books: Ledger, asked: dict[str, Any], error: type, details: dict[str, Any]) -> None:
+def test_each_refusal_has_its_name(books: Ledger) -> None:
     """Refused with its numbers, stored, nothing set aside and no trace in the books."""
     players(books, "ana", "barred")
     players(books, "poor", amount=49)
@@ -165,36 +162,37 @@ def test_each_refusal_has_its_name(books: Ledger, asked: dict[str, Any], error: 
     market(books, stake_min=10, stake_max=500, liability_max=800)
     books.betting.withdraw("match", "draw")
     books.betting.bar("barred", reason="asked for it")
-    for replayed in (False, True):
-        with pytest.raises(error) as refused:
-            bet(books, "k", **asked)
-        assert details.items() <= refused.value.details.items()
-        assert refused.value.replayed is replayed
-    with pytest.raises(UnknownBet):
-        books.betting.bet("k")
-    assert books.betting.exposure("match")[0].bets == 0
+    for number, (asked, error, details) in enumerate(REFUSALS):
+        for replayed in (False, True):
+            with pytest.raises(error) as refused:
+                bet(books, f"k{number}", **asked)
+            assert details.items() <= refused.value.details.items()
+            assert refused.value.replayed is replayed
+        with pytest.raises(UnknownBet):
+            books.betting.bet(f"k{number}")
+    assert [exposed.bets for exposed in books.betting.exposure("match")] == [0, 0, 0]
     assert books.betting.let_in("barred") is True
     assert bet(books, "b", account="barred").replayed is False
 
 
-@pytest.mark.parametrize(
-    ("asked", "argument"),
-    [
-        ({"stake": 0}, "stake"), ({"stake": -1}, "stake"), ({"stake": 1.0}, "stake"), ({"stake": True}, "stake"),
-        ({"stake": 10**12 + 1}, "stake"), ({"odds": "1"}, "odds"), ({"odds": "NaN"}, "odds"), ({"odds": 2.05}, "odds"),
-        ({"odds": None}, "odds"), ({"key": ""}, "key"), ({"key": "k" * 397}, "key"), ({"legs": []}, "legs"),
-        ({"legs": [("match", "home")]}, "legs"), ({"legs": "match"}, "legs"), ({"legs": [("m", "h", "2")] * 2}, "legs"),
-        ({"legs": [(f"m{n}", "h", "2") for n in range(21)]}, "legs"), ({"tolerance": 0.1}, "tolerance"),
-    ],
-)  # fmt: skip
-def test_what_is_no_bet_is_refused_before_any_sql(book: Ledger, asked: dict[str, Any], argument: str) -> None:
+NO_BETS: list[tuple[dict[str, Any], str]] = [
+    ({"stake": 0}, "stake"), ({"stake": -1}, "stake"), ({"stake": 1.0}, "stake"), ({"stake": True}, "stake"),
+    ({"stake": 10**12 + 1}, "stake"), ({"odds": "1"}, "odds"), ({"odds": "NaN"}, "odds"), ({"odds": 2.05}, "odds"),
+    ({"odds": None}, "odds"), ({"key": ""}, "key"), ({"key": "k" * 397}, "key"), ({"legs": []}, "legs"),
+    ({"legs": [("match", "home")]}, "legs"), ({"legs": "match"}, "legs"), ({"legs": [("m", "h", "2")] * 2}, "legs"),
+    ({"legs": [(f"m{n}", "h", "2") for n in range(21)]}, "legs"), ({"tolerance": 0.1}, "tolerance"),
+]  # fmt: skip
+
+
+def test_what_is_no_bet_is_refused_before_any_sql(book: Ledger) -> None:
     """Refused by name, and the key isn't used up."""
-    given = {"key": "k", "market": "match", "selection": "home", "odds": "2.05"} | asked
-    if "legs" in asked:
-        given = {"key": "k", "legs": asked["legs"]}
-    with pytest.raises(InvalidInput) as refused:
-        book.betting.place(**({"account": "ana", "currency": CURRENCY, "stake": 100} | given))
-    assert refused.value.argument == argument
+    for asked, argument in NO_BETS:
+        given = {"key": "k", "market": "match", "selection": "home", "odds": "2.05"} | asked
+        if "legs" in asked:
+            given = {"key": "k", "legs": asked["legs"]}
+        with pytest.raises(InvalidInput) as refused:
+            book.betting.place(**({"account": "ana", "currency": CURRENCY, "stake": 100} | given))
+        assert refused.value.argument == argument
     assert bet(book, "k").replayed is False
 
 
