@@ -216,7 +216,7 @@ def test_up_brings_a_server_a_ledger_and_its_workers(tmp_path: Path, script: Scr
         "event": "ready",
         "database_url": f"embedded://{tmp_path / 'data'}",
         "ledger": "lastro",
-        "applied": ["0001_core", "0002_points", "0003_holds", "0004_kinds"],
+        "applied": ["0001_core", "0002_points", "0003_holds", "0004_kinds", "0009_outbox", "0010_betting"],
     }
     there = {"LASTRO_DATABASE_URL": ready["database_url"], "LASTRO_LEDGER": ""}
     posted = script(

@@ -16,7 +16,7 @@ from tests.schema.catalogue import described
 
 Connection = psycopg.Connection[Any]
 WAIT_S = 30
-MIGRATIONS = ["0001_core", "0002_points", "0003_holds", "0004_kinds"]
+MIGRATIONS = ["0001_core", "0002_points", "0003_holds", "0004_kinds", "0009_outbox", "0010_betting"]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.schema.catalogue import described
 
 SNAPSHOT = Path(__file__).with_name("postgres.txt")
 WRITE = "LASTRO_WRITE_SNAPSHOT"
+MIGRATIONS = ["0001_core", "0002_points", "0003_holds", "0004_kinds", "0009_outbox", "0010_betting"]
 
 Connection = psycopg.Connection[Any]
 
@@ -40,7 +41,7 @@ def test_the_schema_is_the_snapshot(ledger: Ledger, connection: Connection, ledg
 def test_the_snapshot_notices_a_change(connection: Connection, ledger_name: str) -> None:
     """Each kind of thing that a migration may change shows in the text."""
     before = described(connection, ledger_name)
-    views = "DROP VIEW {s}.entry, {s}.balance, {s}.movement, {s}.hold_standing; "
+    views = "DROP VIEW {s}.entry, {s}.balance, {s}.movement, {s}.hold_standing, {s}.bet_standing; "
     for change in (
         "ALTER TABLE {s}.tail ADD COLUMN extra text",
         "ALTER TABLE {s}.tail ALTER COLUMN amount SET DEFAULT 0",
@@ -79,7 +80,7 @@ def test_a_ledger_of_another_name_is_the_same(server_url: str, connection: Conne
     for name in ("l" * 48, "select", "_1", "lastro_lastro"):
         with lastro.connect(server_url, ledger=name) as other:
             try:
-                assert other.migrate() == ["0001_core", "0002_points", "0003_holds", "0004_kinds"]
+                assert other.migrate() == MIGRATIONS
                 other.open_account("a", "BRL", keeping="hot")
                 other.post(key="k", kind="pay", debit="world", credit="a", amount=5, currency="BRL")
                 other.post(key="out", kind="pay", debit="a", credit="world", amount=3, currency="BRL")

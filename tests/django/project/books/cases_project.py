@@ -172,6 +172,8 @@ class Migrating(Committing):
             ("lastro", "0002_points"),
             ("lastro", "0003_holds"),
             ("lastro", "0004_kinds"),
+            ("lastro", "0009_outbox"),
+            ("lastro", "0010_betting"),
             ("books", "0001_initial"),
         ]
         for label, name in reversed(recorded):
