@@ -60,7 +60,10 @@ def platform(ledger: Ledger) -> Ledger:
 def test_a_ledger_from_nothing_to_a_closed_account(run: Run, fresh: dict[str, str]) -> None:
     """The whole path: migrate, open, post, replay, read, keep otherwise, reverse, close."""
     assert run("balance", "platform", "BRL", env=fresh).code == 1
-    assert run("migrate", env=fresh).out == "applied\n0001_core\n0002_points\n0003_holds\n0004_kinds\n0009_outbox\n0010_betting\n"
+    assert (
+        run("migrate", env=fresh).out
+        == "applied\n0001_core\n0002_points\n0003_holds\n0004_kinds\n0009_outbox\n0010_betting\n"
+    )
     assert run("migrate", "--json", env=fresh).json() == {"ledger": "made_by_the_terminal", "applied": []}
     assert run("accounts", "open", "platform", "BRL", "--keeping", "hot", env=fresh).code == 0
     created = run(*POST, "--currency", "BRL", "--amount", "5.90", env=fresh).out.splitlines()[1].split("\t")

@@ -12,11 +12,14 @@ import pytest
 import lastro
 from lastro.batching import AsyncBatcher, Batcher
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
+from lastro.ledger.betting_awaiting import AsyncBetting, AsyncHeldBetting
+from lastro.ledger.betting_blocking import Betting, HeldBetting
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.ledger.points_blocking import HeldPoints, Points
 
 TWINS: list[tuple[Any, Any]] = [(HeldLedger, AsyncHeldLedger), (Ledger, AsyncLedger), (Batcher, AsyncBatcher)]
 TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
+TWINS += [(HeldBetting, AsyncHeldBetting), (Betting, AsyncBetting)]
 # Made on the spot by both: there is nothing to wait for.
 NOT_AWAITED = {"within", "batching"}
 

@@ -225,12 +225,15 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
         return opened[-1]
 
     workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert [worker.name for worker in workers] == ["consolidator", "partition_keeper", "hold_expirer", "points_expirer"]
-    assert (len(opened), len(WORK)) == (4, 3)
+    names = ["consolidator", "partition_keeper", "hold_expirer", "points_expirer", "settler"]
+    assert [worker.name for worker in workers] == names
+    assert (len(opened), len(WORK)) == (5, 4)
     again = workers_for(["partitions", "partitions"], open_ledger=open_ledger, stopping=lambda: False)
     assert [worker.name for worker in again] == ["partition_keeper"]
-    with pytest.raises(InvalidInput, match=r"no work called 'settle'; there is: consolidate, partitions, expire"):
-        workers_for(["settle"], open_ledger=open_ledger, stopping=lambda: False)
+    with pytest.raises(
+        InvalidInput, match=r"no work called 'relay'; there is: consolidate, partitions, expire, settle"
+    ):
+        workers_for(["relay"], open_ledger=open_ledger, stopping=lambda: False)
 
 
 def test_the_intervals_are_the_promised_ones() -> None:

@@ -12,6 +12,7 @@ import typer
 
 from lastro.cli import (
     accounts,
+    betting,
     embedded,
     holds,
     kinds,
@@ -64,6 +65,7 @@ schema.register(app)
 accounts.register(app)
 posting.register(app)
 points.register(app)
+betting.register(app)
 reading.register(app)
 holds.register(app)
 kinds.register(app)

@@ -18,10 +18,11 @@ from lastro.engine.retrying import Tries
 from lastro.engine.settings import EngineSettings
 from lastro.errors import ConnectionLost, Fault, InvalidInput, OutcomeUnknown
 from lastro.ledger import Ledger
-from lastro.ledger.operations import Operations
 from lastro.ledger.betting_blocking import Betting, HeldBetting
+from lastro.ledger.operations import Operations
 from lastro.ledger.points_blocking import Points
 from lastro.ledger.running import Engine
+from lastro.model.bet import PlacedBet
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
 from lastro.plans.plan import TOGETHER, Effect, MakePlan, Plan, Step

@@ -15,6 +15,7 @@ from lastro.workers.hold_expirer import HoldExpirer
 from lastro.workers.loop import Worker
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
+from lastro.workers.settler import Settler
 
 
 class _Post(NamedTuple):
@@ -33,6 +34,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
         _Post(lambda ledger, stopping: HoldExpirer(ledger, stopping=stopping), "ending.due"),
         _Post(lambda ledger, stopping: PointsExpirer(ledger, stopping=stopping), "points_expiring.due"),
     ),
+    "settle": (_Post(lambda ledger, stopping: Settler(ledger, stopping=stopping), "betting_settling.due"),),
 }
 WORK: Final = tuple(_ROSTER)
 
