@@ -24,6 +24,29 @@ MarketName = Annotated[str, typer.Argument(metavar="MARKET", help="The market's 
 Key = Annotated[
     str, typer.Option("--key", help="Names this submission, the same for every attempt.", show_default=False)
 ]
+Opening = Annotated[
+    str | None, typer.Option("--currency", help="Open the market, in this currency.", show_default=False)
+]
+Odds = Annotated[
+    list[str] | None,
+    typer.Option("--odds", metavar="SELECTION=ODDS", help="Offer these odds: home=2.05", show_default=False),
+]
+ClosesAt = Annotated[
+    str | None, typer.Option("--closes-at", metavar="MOMENT", help="It takes no bet from then on.", show_default=False)
+]
+SettleBy = Annotated[
+    str | None,
+    typer.Option("--settle-by", metavar="MOMENT", help="Its bets are overdue from then on.", show_default=False),
+]
+LiabilityMax = Annotated[
+    str | None,
+    typer.Option(
+        "--liability-max-minor", metavar="INTEGER", help="What bets on one selection may win.", show_default=False
+    ),
+]
+Withdrawn = Annotated[
+    str | None, typer.Option("--withdraw", metavar="SELECTION", help="No more bets on it.", show_default=False)
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=BETS_LISTED_MAX)]
 
 
@@ -46,27 +69,14 @@ def market(
     terminal: Terminal,
     *,
     name: MarketName,
-    currency: Annotated[
-        str | None, typer.Option("--currency", help="Open the market, in this currency.", show_default=False)
-    ] = None,
-    odds: Annotated[
-        list[str] | None,
-        typer.Option("--odds", metavar="SELECTION=ODDS", help="Offer these odds: home=2.05", show_default=False),
-    ] = None,
-    closes_at: Annotated[
-        str | None, typer.Option("--closes-at", metavar="MOMENT", help="It takes no bet from then on.")
-    ] = None,
-    settle_by: Annotated[
-        str | None, typer.Option("--settle-by", metavar="MOMENT", help="Its bets are overdue from then on.")
-    ] = None,
+    currency: Opening = None,
+    odds: Odds = None,
+    closes_at: ClosesAt = None,
+    settle_by: SettleBy = None,
     stake_min: Annotated[str, typer.Option("--stake-min-minor", metavar="INTEGER")] = "1",
     stake_max: Annotated[str, typer.Option("--stake-max-minor", metavar="INTEGER")] = str(BET_STAKE_MAX),
-    liability_max: Annotated[
-        str | None, typer.Option("--liability-max-minor", metavar="INTEGER", help="What bets on one selection may win.")
-    ] = None,
-    withdraw: Annotated[
-        str | None, typer.Option("--withdraw", metavar="SELECTION", help="No more bets on it.", show_default=False)
-    ] = None,
+    liability_max: LiabilityMax = None,
+    withdraw: Withdrawn = None,
     suspend: Annotated[bool, typer.Option("--suspend", help="Take no bets until it is resumed.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Take bets again.")] = False,
     close: Annotated[bool, typer.Option("--close", help="Take no more bets, for good.")] = False,

@@ -110,8 +110,8 @@ CREATE TABLE lastro.bet_leg (
     CONSTRAINT bet_leg_market_once UNIQUE (market_id, bet_id)
 );
 
--- The live table: a row for each leg whose market's result has not reached the bet. A bet that commits late is found here
--- like any other: nothing depends on ids being committed in order.
+-- The live table: a row for each leg whose market's result has not reached the bet. A bet that commits late is found
+-- here like any other: nothing depends on ids being committed in order.
 CREATE TABLE lastro.open_bet (
     market_id bigint NOT NULL,
     bet_id bigint NOT NULL,
@@ -173,9 +173,9 @@ CREATE TABLE lastro.market_result (
     CONSTRAINT market_result_from_1 CHECK (version > 0)
 );
 
--- The live table: results not yet settled through. Settlers lock its rows, the oldest version of a market first; the row
--- is deleted with the market's last batch. `walked_to` is how far a correction went through the bets settled before it;
--- NULL where there is nothing to correct.
+-- The live table: results not yet settled through. Settlers lock its rows, the oldest version of a market first; the
+-- row is deleted with the market's last batch. `walked_to` is how far a correction went through the bets that were
+-- settled before it; NULL where there is nothing to correct.
 CREATE TABLE lastro.open_result (
     market_id bigint NOT NULL,
     version integer NOT NULL,

@@ -11,7 +11,7 @@ ORDER BY min(open_result.opened_at), open_result.market_id
 LIMIT %(rows_max)s;
 
 -- name: queue_late
--- Queue the markets again that have a result and bets that it didn't reach: bets that committed late, or are tried again.
+-- Queue the markets again that have a result and bets that it didn't reach: committed late, or tried again.
 -- The markets with open bets are found by jumps through the index, not by reading every bet.
 -- locks: the rows of the queue   returns: 1 row a market
 WITH RECURSIVE jump (market_id) AS (
@@ -55,7 +55,7 @@ ON CONFLICT (market_id, version) DO NOTHING
 RETURNING market_id;
 
 -- name: claim
--- Take a market's oldest result, unless somebody else has it in hand: one settler a market at a time, versions in order.
+-- Take a market's oldest result, unless somebody has it in hand: one settler a market at a time, versions in order.
 -- locks: the row of the queue, waiting for nobody   returns: 0 or 1 row
 SELECT
     open_result.market_id,
@@ -305,18 +305,22 @@ WHERE event.bet_id = %(bet_id)s::bigint;
 -- name: try_again
 -- Give the bets that could not be settled back to the settler, of one key or all of them.
 -- locks: the rows of the stuck bets   returns: 1 row a bet and market
-WITH loose AS (
+WITH chosen AS MATERIALIZED (
+    SELECT
+        stuck.bet_id,
+        stuck.market_id
+    FROM lastro.stuck_bet AS stuck
+    INNER JOIN lastro.bet AS bet ON stuck.bet_id = bet.id
+    WHERE %(key)s::text IS NULL OR bet.key = %(key)s::text
+    ORDER BY stuck.bet_id, stuck.market_id
+    LIMIT %(rows_max)s
+),
+
+loose AS (
     DELETE FROM lastro.stuck_bet
-    WHERE
-        stuck_bet.bet_id = ANY(ARRAY(
-            SELECT stuck.bet_id
-            FROM lastro.stuck_bet AS stuck
-            INNER JOIN lastro.bet AS bet ON stuck.bet_id = bet.id
-            WHERE %(key)s::text IS NULL OR bet.key = %(key)s::text
-            ORDER BY stuck.bet_id, stuck.market_id
-            LIMIT %(rows_max)s
-        ))
-    RETURNING bet_id, market_id
+    USING chosen
+    WHERE stuck_bet.bet_id = chosen.bet_id AND stuck_bet.market_id = chosen.market_id
+    RETURNING stuck_bet.bet_id, stuck_bet.market_id
 )
 
 INSERT INTO lastro.open_bet (market_id, bet_id)
