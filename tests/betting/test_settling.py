@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import lastro
-from lastro import InvalidInput, Ledger, ResultConflict, UnknownMarket
+from lastro import AlreadyReversed, InvalidInput, Ledger, ResultConflict, UnknownMarket
 from lastro.betting.rounds import Settlement
 from lastro.errors import LastroError
 from lastro.testing import Clock
@@ -116,6 +116,8 @@ def test_a_correction_is_reversed_and_settled_anew(book: Ledger) -> None:
         "bet:1:stake_reversed:2", "bet:1:stake_reversed:3",
     ]  # fmt: skip
     assert book.betting.bet("b").version == 4
+    with pytest.raises(AlreadyReversed):
+        book.reverse("bet:1:stake:1", "by hand")
 
 
 @pytest.mark.req("3.6")
@@ -290,12 +292,15 @@ def test_a_bet_that_cant_be_settled_stops_no_other(book: Ledger) -> None:
     """One of many is put aside with its reason, the others are settled once; tried again, it alone is done."""
     for number in range(9):
         bet(book, f"b{number}", ("ana", "bea", "eva")[number % 3], stake=10)
-    # Somebody took the key of an entry that is to come.
+    # Somebody took the key of an entry that is to come; another one even posted what it would have said.
     book.post(key="bet:5:stake:1", kind="other", debit="world", credit="eva", amount=3, currency=CURRENCY)
+    same = {"kind": "bet_stake", "debit": "bea", "credit": HOUSE, "amount": 10, "cause": "bet:8", "source": "betting"}
+    book.post(key="bet:8:stake:1", currency=CURRENCY, **same)
     result(book)
     done = book.betting.settle()
-    assert (done.settled, done.stuck, done.blocked) == (8, 1, 0)
-    (stuck,) = book.betting.stuck()
+    assert (done.settled, done.stuck, done.blocked) == (7, 2, 0)
+    stuck, twin = book.betting.stuck()
+    assert (twin.key, twin.code) == ("b7", "transfer_conflict")
     assert (stuck.key, stuck.market, stuck.code) == ("b4", "match", "transfer_conflict")
     assert (book.betting.bet("b4").state, kinds(book, "b4")) == ("stuck", ["stuck"])
     assert book.betting.settle() == Settlement()
@@ -303,9 +308,9 @@ def test_a_bet_that_cant_be_settled_stops_no_other(book: Ledger) -> None:
     assert book.betting.settle().stuck == 1
     # Voided by a correction it needs no entry any more.
     book.betting.void("match")
-    assert book.betting.try_again() == 1
+    assert book.betting.try_again() == 2
     done = book.betting.settle()
-    assert (done.voided, done.corrected, done.stuck) == (1, 8, 0)
+    assert (done.voided, done.corrected, done.stuck) == (2, 7, 0)
     assert nothing_is_held(book, "ana", "bea", "eva")
     assert kinds(book, "b4") == ["stuck", "stuck", "voided"]
 

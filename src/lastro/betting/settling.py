@@ -14,7 +14,7 @@ from lastro.betting.deciding import LockedBet, decide, read_bets, read_results
 from lastro.betting.entries import Change, entries_of, find_originals, reversed_keys
 from lastro.betting.markets import HOUSE
 from lastro.betting.placing import TOPIC, cause_of
-from lastro.errors import AlreadyReversed, Refusal
+from lastro.errors import AlreadyReversed, Refusal, TransferConflict
 from lastro.model.transfer import Posted, Transfer
 from lastro.plans.accounts import find_facts
 from lastro.plans.batch import post_many
@@ -137,7 +137,8 @@ def _move_money(changes: Sequence[Change], terms: Terms) -> Plan[int]:
         # What is held is covered, and a correction is written whatever it leaves: no floor stops a settlement.
         for outcome in (yield from post_many(entries, terms, partial=False, floor_guarded=False)):
             assert isinstance(outcome, Posted), "all of them are posted, or none"
-            assert not outcome.replayed, "a version of a settlement is written once, with its entries"
+            if outcome.replayed:
+                raise _taken(outcome.transfer)
             posted[outcome.transfer.key] = outcome.transfer
     yield from _end_holds(changes, posted, terms)
     corrections = [change for change in changes if change.corrects]
@@ -147,13 +148,24 @@ def _move_money(changes: Sequence[Change], terms: Terms) -> Plan[int]:
     return (yield from _note_corrected(corrections, locked, terms))
 
 
+def _taken(transfer: Transfer) -> TransferConflict:
+    # A version of a settlement is written once, with its entries: this one isn't ours, however much it looks like it.
+    return TransferConflict(
+        f"key {transfer.key!r} of a settlement's entry names a transfer that somebody else posted: reverse that one, and "
+        "keep keys that begin with 'bet:' to the sportsbook",
+        key=transfer.key,
+        fields={},
+    )
+
+
 def _lock_accounts(changes: Sequence[Change], terms: Terms) -> Plan[dict[int, Row]]:
     """
     Lock every account concerned at once, in account order: also those that only get their stake back.
     """
     ids = {change.bet.account_id for change in changes}
     houses = yield from find_facts(terms.directory, sorted({(HOUSE, change.bet.currency) for change in changes}))
-    ids |= {facts.id for facts in houses.values() if facts.keeping == "direct"}
+    # A house that was opened on other terms may have to be locked as well, in the same order.
+    ids |= {facts.id for facts in houses.values() if (facts.keeping, facts.state, facts.floor) != ("hot", "open", None)}
     rows = yield step("locked.lock_sides", account_ids=sorted(ids), now=terms.now)
     return {row["account_id"]: row for row in rows}
 

@@ -1,5 +1,5 @@
 """
-The settler: five times a second it settles what results have made due, market by market, in bounded batches.
+The settler: twice a second it settles what results have made due, market by market, in bounded batches.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lastro.ledger import Ledger
 from lastro.telemetry import measure
 from lastro.workers.loop import Facts
 
-INTERVAL_MS: Final = 200
+INTERVAL_MS: Final = 500
 JITTER: Final = 0.1
 
 
