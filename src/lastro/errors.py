@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 __all__ = [
+    "AccountBarred",
     "AccountClosed",
     "AccountConflict",
     "AccountNotEmpty",
@@ -15,6 +16,8 @@ __all__ = [
     "AdoptionNotReady",
     "AlreadyReversed",
     "AmountOutOfRange",
+    "BetConflict",
+    "BetInProgress",
     "CapExceeded",
     "ConnectionLost",
     "CurrencyMismatch",
@@ -29,16 +32,22 @@ __all__ = [
     "KindConflict",
     "KindNotAllowed",
     "LastroError",
+    "LiabilityExceeded",
     "LockTimeout",
+    "MarketClosed",
+    "MarketConflict",
     "NotInTransaction",
+    "OddsChanged",
     "OutcomeUnknown",
     "PeriodClosed",
     "PeriodConflict",
     "Refusal",
+    "ResultConflict",
     "RuleConflict",
     "SchemaOutdated",
     "SerializationLost",
     "ServerUnavailable",
+    "StakeOutOfRange",
     "TransferConflict",
     "UnknownAccount",
     "UnknownActivity",
@@ -46,6 +55,8 @@ __all__ = [
     "UnknownEvent",
     "UnknownHold",
     "UnknownIncident",
+    "UnknownBet",
+    "UnknownMarket",
     "UnknownMember",
     "UnknownRule",
     "UnknownTransfer",
@@ -298,6 +309,66 @@ class AdoptionNotReady(Refusal):
     code = "adoption_not_ready"
 
 
+class AccountBarred(Refusal):
+    """An account may not bet. Details: `account`."""
+
+    code = "account_barred"
+
+
+class BetConflict(Refusal):
+    """The submission's key was used for another bet. Details: `key`, `fields` (name → (stored, given))."""
+
+    code = "bet_conflict"
+
+
+class LiabilityExceeded(Refusal):
+    """With this bet the market would owe more than its limit. Details: `market`, `selection`, `limit`, `liability`."""
+
+    code = "liability_exceeded"
+
+
+class MarketClosed(Refusal):
+    """The market takes no bets now, or can't be changed so. Details: `market`, `state`, `closes_at`."""
+
+    code = "market_closed"
+
+
+class MarketConflict(Refusal):
+    """The market is there on other terms. Details: `market`, `fields` (name → (stored, given))."""
+
+    code = "market_conflict"
+
+
+class OddsChanged(Refusal):
+    """The odds on offer are lower than asked, by more than the tolerance. Details: `asked`, `offered`."""
+
+    code = "odds_changed"
+
+
+class ResultConflict(Refusal):
+    """A market's result of this version is there with other content. Details: `market`, `version`, `fields`."""
+
+    code = "result_conflict"
+
+
+class StakeOutOfRange(Refusal):
+    """The stake is outside what the market takes. Details: `market`, `stake_min`, `stake_max`."""
+
+    code = "stake_out_of_range"
+
+
+class UnknownBet(Refusal):
+    """No bet has this key in this ledger. Details: `key`."""
+
+    code = "unknown_bet"
+
+
+class UnknownMarket(Refusal):
+    """No market, or no selection of it, has this name. Details: `market`, `selection`."""
+
+    code = "unknown_market"
+
+
 class SchemaOutdated(Refusal):
     """The ledger's tables are missing, or of a version this code can't serve. Details: `found`, `expected`."""
 
@@ -335,6 +406,12 @@ class KeyRaceLost(Fault):
     """Another transaction wrote the same key at the same moment, on a store whose INSERT can't give way: call again."""
 
     code = "key_race_lost"
+
+
+class BetInProgress(Fault):
+    """The same submission is being placed at this moment; the same call finds its answer. Details: `key`."""
+
+    code = "bet_in_progress"
 
 
 class ConnectionLost(Fault):

@@ -298,7 +298,7 @@ def test_the_version_and_an_unknown_command(script: Script) -> None:
     """`--version` answers without a database; what isn't understood is exit code 2, in plain lines."""
     version = script("--version", env={"LASTRO_DATABASE_URL": ""})
     assert version.communicate(timeout=WAIT_S)[0].startswith("lastro 0.")
-    for words in (("nonsense",), ("work", "settle"), ("up", "--data", "x", "--database-url", "postgresql://y")):
+    for words in (("nonsense",), ("work", "sweep"), ("up", "--data", "x", "--database-url", "postgresql://y")):
         process = script(*words)
         _, err = process.communicate(timeout=WAIT_S)
         assert process.returncode == 2

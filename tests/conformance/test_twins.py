@@ -14,6 +14,8 @@ from lastro.batching import AsyncBatcher, Batcher
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
 from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
+from lastro.ledger.betting_awaiting import AsyncBetting, AsyncHeldBetting
+from lastro.ledger.betting_blocking import Betting, HeldBetting
 from lastro.ledger.outbox import HeldOutbox, Outbox
 from lastro.ledger.outbox_async import AsyncHeldOutbox, AsyncOutbox
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
@@ -23,6 +25,7 @@ TWINS: list[tuple[Any, Any]] = [(HeldLedger, AsyncHeldLedger), (Ledger, AsyncLed
 TWINS += [(HeldAdopting, AsyncHeldAdopting), (Adopting, AsyncAdopting)]
 TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
 TWINS += [(HeldOutbox, AsyncHeldOutbox), (Outbox, AsyncOutbox)]
+TWINS += [(HeldBetting, AsyncHeldBetting), (Betting, AsyncBetting)]
 # Made on the spot by both: there is nothing to wait for.
 NOT_AWAITED = {"within", "batching", "emitting"}
 

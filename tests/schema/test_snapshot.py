@@ -41,7 +41,7 @@ def test_the_schema_is_the_snapshot(ledger: Ledger, connection: Connection, ledg
 def test_the_snapshot_notices_a_change(connection: Connection, ledger_name: str) -> None:
     """Each kind of thing that a migration may change shows in the text."""
     before = described(connection, ledger_name)
-    views = "DROP VIEW {s}.entry, {s}.balance, {s}.movement, {s}.hold_standing; "
+    views = "DROP VIEW {s}.entry, {s}.balance, {s}.movement, {s}.hold_standing, {s}.bet_standing; "
     for change in (
         "ALTER TABLE {s}.tail ADD COLUMN extra text",
         "ALTER TABLE {s}.tail ALTER COLUMN amount SET DEFAULT 0",

@@ -9,4 +9,5 @@ MIGRATIONS = [
     "0006_reconciliation",
     "0007_adoption",
     "0009_outbox",
+    "0010_betting",
 ]

@@ -13,6 +13,7 @@ import typer
 from lastro.cli import (
     accounts,
     adopting,
+    betting,
     embedded,
     holds,
     kinds,
@@ -69,6 +70,7 @@ schema.register(app)
 accounts.register(app)
 posting.register(app)
 points.register(app)
+betting.register(app)
 reading.register(app)
 statements.register(app)
 holds.register(app)

@@ -19,9 +19,11 @@ from lastro.engine.settings import EngineSettings
 from lastro.errors import ConnectionLost, Fault, InvalidInput, OutcomeUnknown
 from lastro.ledger import Ledger
 from lastro.ledger.asking import refuse_points
+from lastro.ledger.betting_blocking import Betting, HeldBetting
 from lastro.ledger.operations import Operations
 from lastro.ledger.points_blocking import Points
 from lastro.ledger.running import Engine
+from lastro.model.bet import PlacedBet
 from lastro.model.outbox import Emission
 from lastro.plans.course import Course
 from lastro.plans.partitioning import Partition
@@ -120,6 +122,11 @@ class DjangoLedger(Ledger):
         refuse_points(self._emission)
         return _DjangoPoints(self)
 
+    @property
+    def betting(self) -> Betting:
+        """Markets, bets and results; `settle` needs transactions of its own."""
+        return _DjangoBetting(self)
+
     def keep_partitions(self) -> int:
         """Make partitions ahead of need, as the partition keeper does; return how many were made."""
         self._refuse_inside_a_block()
@@ -202,6 +209,23 @@ class _DjangoPoints(Points):
     def __init__(self, ledger: DjangoLedger) -> None:
         super().__init__(ledger._engine, ledger._operations)  # noqa: SLF001  (a part of that ledger)
         self._ledger = ledger
+
+    def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
+        return self._ledger._walk(course, migrating=migrating)  # noqa: SLF001  (the same method, elsewhere)
+
+
+class _DjangoBetting(Betting):
+    """The sportsbook of a ledger on Django's connection: inside a block a bet is placed in that block's transaction."""
+
+    def __init__(self, ledger: DjangoLedger) -> None:
+        super().__init__(ledger._engine, ledger._operations)  # noqa: SLF001  (a part of that ledger)
+        self._ledger = ledger
+
+    def place(self, **said: Any) -> PlacedBet:
+        """Place a bet, as `Betting.place` or, inside a block, as `HeldBetting.place` does."""
+        if self._ledger._django.in_transaction:  # noqa: SLF001  (as above)
+            return HeldBetting.place(self, **said)
+        return super().place(**said)
 
     def _walk(self, course: Course[T], *, migrating: bool = False) -> T:
         return self._ledger._walk(course, migrating=migrating)  # noqa: SLF001  (the same method, elsewhere)

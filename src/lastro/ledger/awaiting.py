@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from lastro.errors import Refusal
 from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
 from lastro.ledger.asking import refuse_points
+from lastro.ledger.betting_awaiting import AsyncBetting, AsyncHeldBetting
 from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
@@ -43,6 +44,11 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind, AsyncEmits):
     """
 
     @property
+    def betting(self) -> AsyncHeldBetting:
+        """Markets, bets and results in this transaction."""
+        return AsyncHeldBetting(self._engine, self._operations)
+
+    @property
     def points(self) -> AsyncHeldPoints:
         """What members earn, spend and give in this transaction."""
         refuse_points(self._emission)
@@ -53,6 +59,7 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind, AsyncEmits):
         """In which phase an adoption is, for this transaction."""
         return AsyncHeldAdopting(self._engine, self._operations)
 
+    @property
     def outbox(self) -> AsyncHeldOutbox:
         """Events to publish, written in this transaction."""
         return AsyncHeldOutbox(self._engine, self._operations)
@@ -234,6 +241,11 @@ class AsyncLedger(
     """
 
     @property
+    def betting(self) -> AsyncBetting:
+        """Markets, bets and results."""
+        return AsyncBetting(self._engine, self._operations)
+
+    @property
     def points(self) -> AsyncPoints:
         """What members earn, spend and give, each call a transaction of its own."""
         refuse_points(self._emission)
@@ -244,6 +256,7 @@ class AsyncLedger(
         """Taking over balances from a column of the application's own, with a way back."""
         return AsyncAdopting(self._engine, self._operations)
 
+    @property
     def outbox(self) -> AsyncOutbox:
         """Events to publish, what waits, and what relays are made of; each call a transaction of its own."""
         return AsyncOutbox(self._engine, self._operations)

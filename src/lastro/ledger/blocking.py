@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from lastro.errors import Refusal
 from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
 from lastro.ledger.asking import refuse_points
+from lastro.ledger.betting_blocking import Betting, HeldBetting
 from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
@@ -43,6 +44,11 @@ class HeldLedger(HeldHolds, PostsByKind, Emits):
     """
 
     @property
+    def betting(self) -> HeldBetting:
+        """Markets, bets and results in this transaction."""
+        return HeldBetting(self._engine, self._operations)
+
+    @property
     def points(self) -> HeldPoints:
         """What members earn, spend and give in this transaction."""
         refuse_points(self._emission)
@@ -53,6 +59,7 @@ class HeldLedger(HeldHolds, PostsByKind, Emits):
         """In which phase an adoption is, for this transaction."""
         return HeldAdopting(self._engine, self._operations)
 
+    @property
     def outbox(self) -> HeldOutbox:
         """Events to publish, written in this transaction."""
         return HeldOutbox(self._engine, self._operations)
@@ -228,6 +235,11 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
     """
 
     @property
+    def betting(self) -> Betting:
+        """Markets, bets and results."""
+        return Betting(self._engine, self._operations)
+
+    @property
     def points(self) -> Points:
         """What members earn, spend and give, each call a transaction of its own."""
         refuse_points(self._emission)
@@ -238,6 +250,7 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
         """Taking over balances from a column of the application's own, with a way back."""
         return Adopting(self._engine, self._operations)
 
+    @property
     def outbox(self) -> Outbox:
         """Events to publish, what waits, and what relays are made of; each call a transaction of its own."""
         return Outbox(self._engine, self._operations)

@@ -124,3 +124,32 @@ ADOPTION_LOCK_TIMEOUT_MS = 2_000
 ADOPTION_BLOCK_MS_MAX = 5_000
 # A cut-over wants both sides to have been compared from end to end within this time.
 ADOPTION_COMPARED_WITHIN_S = 900
+MARKET_CHARACTERS_MAX = 200
+SELECTION_CHARACTERS_MAX = 100
+SELECTIONS_MAX = 1_000
+# Odds count in thousandths: this is 10,000.000.
+ODDS_THOUSANDTHS_MAX = 10_000_000
+LEGS_MAX = 20
+# Minor units. The return of a bet is cut to this, and no stake is larger, so that a void bet always gives all of it
+# back; both lie below UNLOCKED_AMOUNT_MAX.
+BET_STAKE_MAX = 1_000_000_000_000
+BET_RETURN_MAX = 1_000_000_000_000
+# The hold of a bet has the submission's key behind a prefix.
+SUBMISSION_CHARACTERS_MAX = KEY_CHARACTERS_MAX - len("bet:")
+DEAD_HEAT_MAX = 1_000
+RESULT_VERSION_MAX = 2**31 - 1
+EXPOSURE_SLICES = 16
+PLACEMENT_TRIES_MAX = 3
+PLACEMENT_PAUSE_MS = 50
+BETS_SETTLED_MAX = 500
+BETS_LISTED_MAX = 1_000
+MARKETS_LISTED_MAX = 1_000
+# Markets of one look at what is to be settled; a round takes as many looks as it needs.
+MARKETS_DUE_MAX = 100
+# Batches of one market in one round, so that a large one doesn't starve the others.
+SETTLEMENT_MARKET_BATCHES_MAX = 20
+# A bet is overdue so long after the last of its markets closes, where nothing else was said; one whose markets never
+# close by themselves, so long after its placing.
+SETTLEMENT_DUE_MS = 24 * 3_600_000
+SETTLEMENT_DUE_OPEN_END_MS = 30 * 24 * 3_600_000
+RESULT_MESSAGE_BYTES_MAX = 1_048_576

@@ -37,21 +37,25 @@ class _Sides(NamedTuple):
     refusals: dict[AccountKey, Refusal]
 
 
-def post_many(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
+def post_many(
+    wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool, floor_guarded: bool = True
+) -> Plan[list[Outcome]]:
     """
-    Post *wanted* in one transaction and return one outcome each, in their order.
+    Post *wanted* in one transaction and return one outcome each, in their order. What isn't *floor_guarded* is written
+    below the debit accounts' floors as well.
 
     All or nothing by default: the first refusal is raised, with its position as `index`. With `partial`, what is
     refused is refused alone; a Refusal among *wanted* (input that failed its checks) is handed through as its outcome.
     """
-    if len(wanted) == 1 and isinstance(wanted[0], Intent):
+    if len(wanted) == 1 and isinstance(wanted[0], Intent) and floor_guarded:
         return (yield from _post_alone(wanted[0], terms, partial=partial))
-    if len(wanted) <= FEW_TRANSFERS_MAX:
+    if len(wanted) <= FEW_TRANSFERS_MAX and floor_guarded:
         intents = [intent for intent in wanted if not isinstance(intent, Refusal)]
         posted = (yield from post_few(intents, terms)) if len(intents) == len(wanted) else None
         if posted is not None:
             return posted
-    return (yield from patiently(_until_settled(wanted, terms, partial=partial), terms.lock_timeout_ms))
+    plan = _until_settled(wanted, terms, partial=partial, floor_guarded=floor_guarded)
+    return (yield from patiently(plan, terms.lock_timeout_ms))
 
 
 def _post_alone(wanted: Intent, terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
@@ -64,24 +68,35 @@ def _post_alone(wanted: Intent, terms: Terms, *, partial: bool) -> Plan[list[Out
         return [refusal]
 
 
-def _until_settled(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool) -> Plan[list[Outcome]]:
+def _until_settled(
+    wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool, floor_guarded: bool
+) -> Plan[list[Outcome]]:
     for look in range(LOOKS_MAX):
         # What is still not as believed after two looks may be a base amount beyond the reach of an unlocked posting.
         lock_all = look > 1
+        attempt = _attempt(wanted, terms, partial=partial, lock_all=lock_all, floor_guarded=floor_guarded)
         try:
-            return (yield from undone_when_refused(_attempt(wanted, terms, partial=partial, lock_all=lock_all)))
+            return (yield from undone_when_refused(attempt))
         except _LookAgain:
             terms.directory.forget(_believed(wanted, terms))
     raise kept_changing(sorted({name for name, _ in _account_keys(wanted)}))
 
 
-def _attempt(wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool, lock_all: bool) -> Plan[list[Outcome]]:
+def _attempt(
+    wanted: Sequence[Intent | Refusal], terms: Terms, *, partial: bool, lock_all: bool, floor_guarded: bool
+) -> Plan[list[Outcome]]:
     rules = yield from rules_for([intent for intent in wanted if not isinstance(intent, Refusal)], terms)
     sides = yield from _find_sides(wanted, terms)
     standings = yield from _lock_and_weigh(wanted, sides, terms, lock_all=lock_all)
     stored = yield from _find_keys(wanted)
     judgement = judge_batch(
-        wanted, facts=sides.facts, unusable=sides.refusals, standings=standings, stored=stored, rules=rules
+        wanted,
+        facts=sides.facts,
+        unusable=sides.refusals,
+        standings=standings,
+        stored=stored,
+        rules=rules,
+        floor_guarded=floor_guarded,
     )
     yield from _check_beliefs(wanted, judgement, sides, standings)
     if not partial:

@@ -79,9 +79,11 @@ def judge_batch(
     standings: Mapping[int, Standing],
     stored: Mapping[str, Transfer | Refusal],
     rules: Rules,
+    floor_guarded: bool = True,
 ) -> Judgement:
     """
     Judge each transfer of the batch as if those before it were posted already. Keys come before rules, accounts and funds.
+    What isn't *floor_guarded* passes the floors.
     """
     judgement = Judgement()
     taken: dict[str, int] = {}
@@ -98,6 +100,7 @@ def judge_batch(
                 standings=standings,
                 stored=stored,
                 rules=rules,
+                floor_guarded=floor_guarded,
             )
         except Refusal as refusal:
             verdict = refusal
@@ -118,6 +121,7 @@ def _judge(
     standings: Mapping[int, Standing],
     stored: Mapping[str, Transfer | Refusal],
     rules: Rules,
+    floor_guarded: bool,
 ) -> Verdict:
     if isinstance(intent, Refusal):
         return intent
@@ -132,7 +136,7 @@ def _judge(
     for key in world_last(debit_key, credit_key):
         if key in unusable:
             raise unusable[key]
-    return _accept(intent, facts[debit_key], facts[credit_key], standings, judgement)
+    return _accept(intent, facts[debit_key], facts[credit_key], standings, judgement, floor_guarded=floor_guarded)
 
 
 def _same_as(index: int, first: Intent | Refusal, intent: Intent) -> Same:
@@ -158,10 +162,13 @@ def _accept(
     credit: Facts,
     standings: Mapping[int, Standing],
     judgement: Judgement,
+    *,
+    floor_guarded: bool,
 ) -> Accepted:
     debited, credited = standings.get(debit.id), standings.get(credit.id)
     if debited is not None:
-        refuse_uncovered(intent, debit, posted=debited.posted, held=debited.held)
+        guarded = debit if floor_guarded else debit._replace(floor=None)
+        refuse_uncovered(intent, guarded, posted=debited.posted, held=debited.held)
     if credited is not None:
         refuse_overfull(intent, credit, posted=credited.posted)
     # Accepted. Only now do the balances move, so that a refusal leaves its neighbours' judgement alone.

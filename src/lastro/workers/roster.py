@@ -20,6 +20,7 @@ from lastro.workers.outbox_relay import OutboxRelay
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
 from lastro.workers.reconciler import Reconciler
+from lastro.workers.settler import Settler
 
 
 class _Post(NamedTuple):
@@ -52,6 +53,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
             is_set_up=lambda: bool(config.relay_targets()),
         ),
     ),
+    "settle": (_Post(lambda ledger, stopping: Settler(ledger, stopping=stopping), "betting_settling.due"),),
 }
 WORK: Final = tuple(_ROSTER)
 

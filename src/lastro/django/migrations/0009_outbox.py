@@ -16,5 +16,5 @@ class Migration(migrations.Migration):
 
     # Each migration of a ledger is a transaction of its own.
     atomic = False
-    dependencies: ClassVar[list[tuple[str, str]]] = [("lastro", "0004_kinds")]
+    dependencies: ClassVar[list[tuple[str, str]]] = [("lastro", "0007_adoption")]
     operations: ClassVar = [BringLedgersUp(to="0009_outbox")]

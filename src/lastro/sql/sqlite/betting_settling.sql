@@ -1,0 +1,3 @@
+-- The sportsbook.
+--
+-- others refused: the sportsbook needs PostgreSQL
