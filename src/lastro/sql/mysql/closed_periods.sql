@@ -19,7 +19,7 @@ SELECT
     closed.closed_until AS until_at,
     closed.closing_id,
     -- Of a text parameter and a moment it would be text.
-    CAST(coalesce(%(now)s, utc_timestamp(6)) AS DATETIME(6)) AS moment_at
+    CAST(coalesce(%(now)s, utc_timestamp(6)) AS datetime(6)) AS moment_at
 FROM lastro.closed_period AS closed;
 
 -- name: find
