@@ -61,7 +61,7 @@ def test_a_bet_sets_its_stake_aside(book: Ledger, connection: Connection) -> Non
     assert book.hold("bet:b").overdue == "list"
     exposed = book.betting.exposure("match")[0]
     assert (exposed.bets, exposed.stakes, exposed.returns, exposed.liability) == (1, 100, 205, 105)
-    assert connection.execute("SELECT event_id, payload ->> 'bet' FROM outbox").fetchall() == [("bet:1:placed", "b")]
+    assert connection.execute("SELECT event_id, payload ->> 'bet' FROM outbox").fetchall() == [("bet:b:placed", "b")]
     assert book.betting.open_bets("ana", CURRENCY) == book.betting.open_bets(market="match") == [placed.bet]
 
 

@@ -50,7 +50,7 @@ def test_a_result_settles_what_was_bet(book: Ledger, connection: Connection) -> 
     assert book.hold("bet:won").state == "captured"
     assert book.hold_events("bet:won")[0].key == "bet:1:stake:1"
     events = connection.execute("SELECT event_id FROM outbox ORDER BY id").fetchall()
-    assert [event for (event,) in events][2:] == ["bet:1:settled:1", "bet:2:settled:1"]
+    assert [event for (event,) in events][2:] == ["bet:won:settled:1", "bet:lost:settled:1"]
     assert book.betting.settle() == Settlement()
     assert book.betting.market("match").state == "settled"
 

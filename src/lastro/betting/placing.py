@@ -214,4 +214,5 @@ def _placed_event(bet: Bet) -> Event:
         "legs": [{"market": leg.market, "selection": leg.selection, "odds": leg.odds} for leg in bet.legs],
         "placed_at": bet.placed_at.isoformat(),
     }
-    return Event(f"bet:{bet.id}:placed", TOPIC, cause_of(bet.id), payload)
+    # By the key: an id may be handed out again after a failover, and a receiver remembers for longer.
+    return Event(f"bet:{bet.key}:placed", TOPIC, cause_of(bet.id), payload)

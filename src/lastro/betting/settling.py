@@ -243,4 +243,4 @@ def _event(change: Change) -> Event:
         "outcomes": list(decision.outcomes),
         "reverses": reversed_keys(change),
     }
-    return Event(f"bet:{bet.id}:{change.kind}:{change.version}", TOPIC, cause_of(bet.id), payload)
+    return Event(f"bet:{bet.key}:{change.kind}:{change.version}", TOPIC, cause_of(bet.id), payload)
