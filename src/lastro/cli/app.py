@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from lastro.cli import accounts, embedded, holds, partitions, points, posting, proving, reading, schema, working
+from lastro.cli import (
+    accounts,
+    embedded,
+    holds,
+    importing,
+    partitions,
+    points,
+    posting,
+    proving,
+    reading,
+    schema,
+    working,
+)
 
 EPILOG = (
     "Exit codes: 0 done; 1 refused, or a proof fails; 2 not done (usage, or a fault such as an unreachable database: "
@@ -53,6 +65,7 @@ posting.register(app)
 points.register(app)
 reading.register(app)
 holds.register(app)
+importing.register(app)
 partitions.register(app)
 working.register(app)
 embedded.register(app)

@@ -226,8 +226,10 @@ class ColumnReader:
     def _boolean(self, value: Value, _: str | None) -> str:
         if isinstance(value, bool):
             return "t" if value else "f"
-        if isinstance(value, str):
-            word = value.casefold()
+        if isinstance(value, str | float):
+            # Some programs keep a boolean as 1 or 0: those are words like others, where they are declared.
+            whole = isinstance(value, float) and value.is_integer()
+            word = str(int(value)) if whole else str(value).casefold()
             if word in {yes.casefold() for yes in self._column.yes}:
                 return "t"
             if word in {no.casefold() for no in self._column.no}:

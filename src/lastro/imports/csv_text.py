@@ -156,6 +156,8 @@ def _header(path: Path, encoding: str, delimiter: str, header_row: int) -> set[s
             for number, row in enumerate(csv.reader(file, delimiter=delimiter, strict=True), start=1):
                 if number == header_row:
                     return {folded(header) for header in row}
-    except (csv.Error, UnicodeError):
+    except csv.Error:
         return None
+    except UnicodeError:
+        raise FileRefused(f"isn't text in {encoding}: declare its encoding") from None
     return None

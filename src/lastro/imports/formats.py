@@ -77,8 +77,8 @@ def _content(path: Path, head: bytes) -> str:
     for mark, named in _OTHERS:
         if start.startswith(mark.lower()):
             return named
-    marked = head.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return "csv" if marked or b"\0" not in head else "no text"
+    # Text in UTF-16 has its NUL bytes on one side of each pair.
+    return "csv" if b"\0" not in head[::2] or b"\0" not in head[1::2] else "no text"
 
 
 def _packed(path: Path) -> str:

@@ -66,8 +66,10 @@ def compared(name: str) -> str:
     """
     Return a name as names are compared: two that a file system may take for one are one.
     """
-    plain = unicodedata.normalize("NFKC", name.replace("\\", "/")).casefold()
-    return "/".join(part.strip().rstrip(". ") for part in plain.split("/") if part not in ("", "."))
+    # Folding may take a normal form apart, so that it is normalised on both sides.
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name.replace("\\", "/")).casefold())
+    parts = (part.strip().rstrip(". ") for part in plain.split("/"))
+    return "/".join(part for part in parts if part)
 
 
 def left_over(name: str) -> bool:

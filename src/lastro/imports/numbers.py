@@ -16,9 +16,10 @@ from typing import Final
 from lastro.imports.cells import CellRefused, shown
 from lastro.imports.limits import FLOAT_DIGITS_MAX
 
-# How far a float may lie from the number that it stands for: what a few additions leave behind, and no typed digit.
-DUST: Final = 1e-9
-DUST_RELATIVE: Final = 2.0**-50
+# How far a float may lie from the number that it stands for: what a few additions leave behind, and always less than
+# the digit that follows the declared ones.
+DUST: Final = Decimal("1E-9")
+DUST_RELATIVE: Final = Decimal(2) ** -50
 BIGINT_MAX: Final = 2**63 - 1
 _PATTERNS_CACHED_MAX: Final = 64
 _MINUS: Final = "−"
@@ -43,8 +44,9 @@ def units_of_float(value: float, places: int) -> int:
     # The division rounds correctly: it gives this very float exactly where its shortest text has so few decimals.
     if units / power == value:
         return units
-    away = abs(Decimal(repr(value)) - Decimal(units).scaleb(-places))
-    if away < Decimal(max(DUST, abs(value) * DUST_RELATIVE)):
+    typed = Decimal(repr(value))
+    dust = min(max(DUST, abs(typed) * DUST_RELATIVE), Decimal(1).scaleb(-places - 1))
+    if abs(typed - Decimal(units).scaleb(-places)) < dust:
         return units
     raise CellRefused(f"has more than {_decimals(places)}")
 

@@ -5,6 +5,7 @@ Many files read at once, each by a process of its own: one that dies takes its f
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -194,13 +195,13 @@ def _end(process: subprocess.Popen[str], overdue: threading.Event) -> None:
 def _why_ended(code: int, last_words: IO[bytes], *, late: bool) -> str:
     if late:
         return f"took its parser more than {PARSER_S_MAX} s"
-    last_words.seek(0, 2)
+    if code < 0:
+        memory = PARSER_MEMORY_BYTES_MAX // 2**20
+        return f"ended its parser by {signal.Signals(-code).name}, as happens beyond {memory} MiB of memory"
+    last_words.seek(0, os.SEEK_END)
     last_words.seek(max(0, last_words.tell() - LAST_WORDS_BYTES))
     lines = last_words.read().decode("utf-8", "replace").strip().splitlines()
-    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-    memory = f"; it may have {PARSER_MEMORY_BYTES_MAX // 2**20} MiB of memory"
-    said = f": {lines[-1]}" if lines else memory
-    return f"ended its parser {how}{said}"
+    return f"ended its parser with code {code}" + (f": {lines[-1]}" if lines else "")
 
 
 def _refuse_missing(sources: Sequence[Source]) -> None:
