@@ -40,7 +40,7 @@ demo: $(READY) ## replay real orders on an embedded PostgreSQL 18 and prove the 
 up: $(READY) ## an embedded PostgreSQL 18, migrated, with its workers
 	$(BIN)/lastro up
 
-test: $(READY) ## every test but the soak; LASTRO_TEST_REQUIRE=firebird,mariadb,pgbouncer refuses to skip
+test: $(READY) ## every test but the soak; LASTRO_TEST_REQUIRE=firebird,libreoffice,mariadb,pgbouncer refuses to skip
 	$(BIN)/python -m pytest -m "not soak and not house" -n $(TEST_WORKERS) --dist loadfile $(TEST_ARGS)
 
 soak: $(READY) ## the tests that take minutes: memory over a million posts, long races
@@ -66,7 +66,7 @@ docs: $(READY) ## check the docs: links lead somewhere, every block runs and pri
 	$(BIN)/python -m pytest --quiet tests/house/test_docs.py tests/docs
 
 # What the full matrix needs beside the wheel's PostgreSQL; on Debian, as root.
-services: ## install MariaDB and PgBouncer (Debian, root)
+services: ## install MariaDB, PgBouncer, LibreOffice (Debian, root)
 	@.ci/services
 
 # A throw-away virtualenv makes the lock, so that the tool that locks isn't locked itself.

@@ -20,6 +20,7 @@ from bench import (
     folding,
     from_python,
     holds,
+    imports,
     memory,
     points,
     reading,
@@ -41,6 +42,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "folding": folding.measure,
     "checkout": checkouts.measure,
     "points": points.measure,
+    "imports": imports.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

@@ -107,6 +107,9 @@ TARGETS = (
         "MariaDB, hot over a naive UPDATE of one row, 32 clients, times", "stores.mariadb.hot_over_naive_one_row.32.F0",
         "times", 5.0,
     ),
+    Target("parsing 200,000 × 30 of an .xlsx, of the reader's own bare speed", "imports.xlsx.F0", "ratio", 0.80),
+    Target("its peak memory, MiB", "imports.xlsx.F0", "peak_mib", 400, at_most=True),
+    Target("eight .xlsx by four parsers, over one after another", "imports.eight_files.F0", "times", 0.60, at_most=True),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

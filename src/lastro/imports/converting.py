@@ -15,7 +15,6 @@ from lastro.errors import InvalidInput
 from lastro.imports.cells import CellRefused, Unreadable, Value
 from lastro.imports.columns import Column
 from lastro.imports.dates import (
-    FIRST_SAFE_DAY,
     DateSystem,
     date_of_text,
     instant,
@@ -25,7 +24,7 @@ from lastro.imports.dates import (
     to_the_millisecond,
     whole_day,
 )
-from lastro.imports.limits import FLOAT_DIGITS_MAX
+from lastro.imports.limits import FLOAT_DIGITS_MAX, KNOWN_VALUES_MAX
 from lastro.imports.numbers import bounded, text_of_number, units_of_float, units_of_text, written
 from lastro.imports.staging import NOTHING, escaped
 from lastro.model import currencies
@@ -59,6 +58,7 @@ class ColumnReader:
         self._column = column
         self._system = system
         self._careful = _CAREFUL[column.type]
+        self._known: dict[Value, str] = {}
         self._places: int | None = column.places
         if column.type == "integer":
             self._places = 0
@@ -108,7 +108,7 @@ class ColumnReader:
             places = self._places if currency_of is None else _one_exponent(currency_of)
             return None if places is None else self._quick_numbers(alike, places)
         if kind == "date" and kinds == _DATE:
-            return [*map(str, alike)] if min(alike) >= FIRST_SAFE_DAY else None
+            return self._by_value(alike)
         if kind == "datetime" and kinds in (_DATE, _DATETIME):
             return self._by_value(alike)
         if kind == "boolean" and kinds == _BOOL:
@@ -142,28 +142,28 @@ class ColumnReader:
 
     def _by_value(self, values: Sequence[Value]) -> list[str] | None:
         """Each value once: the same dates come again and again."""
+        known = self._known
+        if len(known) > KNOWN_VALUES_MAX:
+            known.clear()
         try:
-            texts = {value: self.one(value) for value in set(values)}
+            for value in set(values).difference(known):
+                known[value] = self.one(value)
         except CellRefused:
             return None
-        return [texts[value] for value in values]
+        return [known[value] for value in values]
 
     def _quick_numbers(self, values: Sequence[float], places: int) -> list[str] | None:
+        """Exact where each number is the very float that its decimals make; see units_of_float."""
+        if self._column.type == "decimal" and places:
+            return _quick_decimals(values, places)
         power = 10**places
         try:
-            units = [round(value * power) for value in values]
+            units = [round(value * power) for value in values] if places else [*map(int, values)]
         except (ValueError, OverflowError):
             return None
         if not -(10**FLOAT_DIGITS_MAX) < min(units) <= max(units) < 10**FLOAT_DIGITS_MAX:
             return None
-        # Exact where each number is the very float that its decimals make; see units_of_float.
-        if [one / power for one in units] != list(values):
-            return None
-        if self._column.type != "decimal":
-            return [*map(str, units)]
-        # Such a float is written back as its decimals; + 0.0 makes 0 of -0.
-        form = f"%.{places}f"
-        return [form % (value + 0.0) for value in values]
+        return [*map(str, units)] if [one / power for one in units] == list(values) else None
 
     def _text(self, value: Value, _: str | None) -> str:
         if isinstance(value, bool) or not isinstance(value, str | float):
@@ -265,6 +265,17 @@ def _one_exponent(currency_of: Sequence[str]) -> int | None:
     except CellRefused:
         return None
     return found.pop() if len(found) == 1 else None
+
+
+def _quick_decimals(values: Sequence[float], places: int) -> list[str] | None:
+    """The texts that are read as these very floats again, where all have so few decimals."""
+    most = 10.0 ** (FLOAT_DIGITS_MAX - places)
+    if not -most < min(values) <= max(values) < most:
+        return None
+    form = f"%.{places}f"
+    texts = [form % value for value in values]
+    # -0.0 would keep its sign.
+    return texts if [*map(float, texts)] == list(values) and form % -0.0 not in texts else None
 
 
 def _plain(text: str) -> bool:

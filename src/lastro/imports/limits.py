@@ -26,8 +26,10 @@ SHEET_BYTES_MAX: Final = 2_048 * MIB
 STRINGS_BYTES_MAX: Final = 256 * MIB
 STYLES_BYTES_MAX: Final = 32 * MIB
 DIRECTORY_BYTES_MAX: Final = 4 * MIB
-PIECE_BYTES: Final = 16 * MIB
-PIECES_MAX: Final = 2_000
+# Pieces that fit into a processor's cache are read and converted much quicker than large ones.
+PIECE_BYTES: Final = 2 * MIB
+PIECES_MAX: Final = 4_000
+ROW_BYTES_MAX: Final = 32 * MIB
 # Of a sheet's XML before its first row, and behind its last one.
 HEAD_BYTES_MAX: Final = 4 * MIB
 TAIL_BYTES_MAX: Final = 64 * MIB
@@ -55,7 +57,9 @@ PLACES_MAX: Final = 12
 HEADER_ROW_MAX: Final = 100
 
 # --- reading ----------------------------------------------------------------------------------------------------------
-BATCH_ROWS: Final = 10_000
+BATCH_ROWS: Final = 2_000
+# Different dates and words of one column that are kept with what they became.
+KNOWN_VALUES_MAX: Final = 10_000
 # Rejected cells that a report names; the file beside it names them all.
 REJECTIONS_SHOWN_MAX: Final = 100
 PARSERS_MAX: Final = 4

@@ -19,6 +19,8 @@ _UNICODE_PATH: Final = 0x7075
 # A version, the checksum of the name it stands for, and the name in UTF-8.
 _UNICODE_PATH_HEAD_BYTES: Final = 5
 _EXTRA_HEAD_BYTES: Final = 4
+# Windows drops dots and blanks at a name's end.
+_EDGES: Final = re.compile(r"^\s+|[\s.]+$")
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 # What programs leave beside the files that people mean.
 _BESIDE: Final = ("__macosx/", "thumbs.db", "desktop.ini")
@@ -68,7 +70,7 @@ def compared(name: str) -> str:
     """
     # Folding may take a normal form apart, so that it is normalised on both sides.
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name.replace("\\", "/")).casefold())
-    parts = (part.strip().rstrip(". ") for part in plain.split("/"))
+    parts = (_EDGES.sub("", part) for part in plain.split("/"))
     return "/".join(part for part in parts if part)
 
 

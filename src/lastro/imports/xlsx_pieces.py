@@ -21,6 +21,7 @@ from lastro.imports.limits import (
     MIB,
     PIECE_BYTES,
     PIECES_MAX,
+    ROW_BYTES_MAX,
     ROWS_MAX,
     TAIL_BYTES_MAX,
 )
@@ -98,21 +99,21 @@ class SheetXml:
                 return
             if ended:
                 raise FileRefused("is damaged: a sheet's XML breaks off")
-            if not last:
-                raise FileRefused(f"has a row of more than {PIECE_BYTES // MIB} MiB")
-            yield from self._cut(body[:last])
+            if len(body) - last > ROW_BYTES_MAX:
+                raise FileRefused(f"has a row of more than {ROW_BYTES_MAX // MIB} MiB")
+            if last:
+                yield from self._cut(body[:last])
             rest = body[last:]
 
     def _filled(self, rest: bytes) -> tuple[bytes, bool]:
         """Read on until there is enough for a piece, or no more: what there is then, and whether it is the end."""
         blocks, length = [rest], len(rest)
-        while length < PIECE_BYTES:
+        while True:
             block = self._read()
-            if not block:
-                return b"".join(blocks), True
             blocks.append(block)
             length += len(block)
-        return b"".join(blocks), False
+            if not block or length >= PIECE_BYTES:
+                return b"".join(blocks), not block
 
     def _head(self) -> bytes | None:
         """Read up to the first row; None for a sheet without any. What follows is returned."""
