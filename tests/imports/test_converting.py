@@ -412,6 +412,15 @@ def test_decimals_are_not_rounded_half_way() -> None:
         assert texts == [str(expected)]
 
 
+@pytest.mark.parametrize(
+    "declared", [{"type": "decimal", "places": 2}, {"type": "integer"}, {"type": "money", "currency": "BRL"}]
+)
+def test_zero_has_no_sign(declared: dict[str, Any]) -> None:
+    """What a subtraction left as -0.0 is 0 in a whole column too."""
+    texts, _ = ColumnReader(Column(name="value", **declared), 1900).convert([5.0, -0.0])
+    assert texts[1] == ("0.00" if "places" in declared else "0")
+
+
 def test_moments_are_aware() -> None:
     """What is staged of a moment can be read as an instant again."""
     assert datetime.fromisoformat(_one("2026-11-30 18:05", "datetime")).tzinfo == UTC

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -249,6 +250,9 @@ def test_a_stray_cell_far_below_is_a_row(tmp_path: Path, read: Read) -> None:
     data = HEAD + _row(2, _money("1")) + _row(1_048_576, _money("7"), reference="far")
     outcome = read(by_hand(tmp_path / "x.xlsx", data), narrow("integer"))
     assert outcome.numbered == [(2, ["K2", "1"]), (1_048_576, ["far", "7"])]
+    xml = io.BytesIO(f"<worksheet><sheetData>{data}</sheetData></worksheet>".encode())
+    pieces = xlsx_pieces.SheetXml(xml, at_risk=False).pieces()
+    assert [(piece.first_row, piece.last_row) for piece in pieces] == [(1, 2), (1_048_576, 1_048_576)]
 
 
 def test_rows_need_not_say_their_numbers(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,6 +333,18 @@ def test_an_entity_bomb_is_refused_unread(tmp_path: Path, read: Read) -> None:
     for part in ("xl/workbook.xml", "xl/sharedStrings.xml", "xl/worksheets/sheet1.xml", "xl/_rels/workbook.xml.rels"):
         path = packed(tmp_path / "bomb.xlsx", {**parts, part: bomb + parts[part]})
         assert "entities" in read(path, narrow("integer")).error, part
+
+
+def test_a_comment_is_refused_wherever_it_stands(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could hide rows from one of two readers is refused in each piece, and behind the rows."""
+    monkeypatch.setattr(xlsx_pieces, "MIB", 300)
+    monkeypatch.setattr(xlsx_pieces, "PIECE_BYTES", 600)
+    rows = [_row(number, _money("1")) for number in range(2, 60)]
+    for place in (0, 30, 58):
+        data = HEAD + "".join([*rows[:place], "<!-- </row> -->", *rows[place:]])
+        assert "comments" in read(by_hand(tmp_path / "x.xlsx", data), narrow("integer")).error
+    behind = by_hand(tmp_path / "x.xlsx", HEAD + "".join(rows), after="<!-- mergeCell -->")
+    assert "comments" in read(behind, narrow("integer")).error
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
