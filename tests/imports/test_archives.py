@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastro.imports import FileRefused, Taken, archives, limits, take, unpacking
+from lastro import InvalidInput
+from lastro.imports import Taken, archives, limits, take, unpacking
+from lastro.imports.cells import FileRefused
 from lastro.imports.member_names import compared, refuse_unsafe
 from tests.imports.making import packed
 
@@ -223,7 +225,7 @@ def test_sizes_and_counts_are_limited(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [reasons["a.csv"], reasons["b.csv"]] == [None, None]
     assert "7 MiB in all" in str(reasons["c.csv"])
     monkeypatch.setattr(archives, "MEMBERS_MAX", 2)
-    with pytest.raises(FileRefused, match="holds 3 files; at most 2"):
+    with pytest.raises(InvalidInput, match=r"x\.zip holds 3 files; at most 2"):
         _take(path)
 
 
@@ -237,8 +239,10 @@ def test_damage_is_the_members_own(tmp_path: Path) -> None:
     assert "damaged" in str(reasons["a.csv"])
     assert reasons["b.csv"] is None
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(FileRefused, match="damaged"):
+    with pytest.raises(InvalidInput, match="damaged"):
         _take(path)
+    with pytest.raises(InvalidInput, match="without a file"):
+        _take(packed(tmp_path / "empty.zip", {"folder/": b""}))
 
 
 @given(name=st.text(st.sampled_from("aB.\\/:~_ \u00e9e\u0301\u00df\n\u202e"), min_size=1, max_size=12))

@@ -32,6 +32,14 @@ if order["name"].startswith("hungry"):
     order["memory_bytes"] = 300 * 2**20
 if order["name"].startswith("hangs"):
     signal.pause()
+if order["name"].startswith("chatty"):
+    import lastro.imports.files
+    read = lastro.imports.files.read_file
+    def read_file(*args, **settings):
+        print("a reader prints", flush=True)
+        os.write(1, b"and writes")
+        return read(*args, **settings)
+    lastro.imports.files.read_file = read_file
 import io
 sys.stdin = io.StringIO(json.dumps(order))
 from lastro.imports.parser import main
@@ -43,7 +51,7 @@ main()
 def stunts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parsers that die in the way that the file's name says."""
     (tmp_path / "stunts.py").write_text(STUNTS.format())
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(parsing, "PARSER", "stunts")
 
 
@@ -111,6 +119,21 @@ def test_memory_has_a_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stunts")
+def test_what_a_reader_prints_is_no_answer(tmp_path: Path) -> None:
+    """A library that prints is not taken for the parser."""
+    sources = [Source("chatty.csv", by_csv(tmp_path / "chatty.csv", [["Reference", "Note"], ["A", "x"]]))]
+    assert _parse(sources, tmp_path / "staged")[0].status == "parsed"
+
+
+def test_nothing_is_imported_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that lies among the downloads is not what a parser runs."""
+    (tmp_path / "json.py").write_text("raise SystemExit('taken over')")
+    monkeypatch.chdir(tmp_path)
+    sources = [Source("good.csv", by_csv(tmp_path / "good.csv", [["Reference", "Note"], ["A", "x"]]))]
+    assert _parse(sources, tmp_path / "staged")[0].status == "parsed"
+
+
+@pytest.mark.usefixtures("stunts")
 def test_time_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A parser that doesn't end is ended."""
     monkeypatch.setattr(parsing, "PARSER_S_MAX", 1)
@@ -155,8 +178,8 @@ def test_a_missing_reader_is_said_before_anything_is_read(tmp_path: Path, monkey
         parse([], [spec()], folder=tmp_path, parsers=5)
 
 
-def test_reading_imports_no_database() -> None:
-    """A parser starts without any driver's connection, and the core without any reader."""
+def test_the_ledger_imports_no_reader() -> None:
+    """Importing the ledger imports no reader, and nothing of the imports."""
     code = "import sys, lastro; print(*sorted({'python_calamine', 'xlrd', 'lastro.imports'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == ""

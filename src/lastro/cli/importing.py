@@ -57,7 +57,7 @@ def import_(
     """
     Read spreadsheets by their specs and name every cell that isn't what it should be.
     """
-    from lastro.imports import FileRefused, parse, read_specs, ready_specs, take
+    from lastro.imports import parse, read_specs, ready_specs, take
 
     if not check:
         raise typer.BadParameter("give --check: it reads and reports, and stores nothing", param_hint="--check")
@@ -70,10 +70,7 @@ def import_(
         members, staged = Path(folder) / "members", Path(folder) / "staged"
         members.mkdir()
         staged.mkdir()
-        try:
-            taken = take(file, members, code_page=_codec(code_page))
-        except FileRefused as why:
-            raise InvalidInput(f"{file.name} {why}", argument="file") from None
+        taken = take(file, members, code_page=_codec(code_page))
         with _progress(shown=not terminal.as_json) as on_progress:
             reports = parse(taken.sources, wanted, folder=staged, period=period, on_progress=on_progress)
     _show(terminal, wanted, taken, reports)

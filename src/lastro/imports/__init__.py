@@ -20,7 +20,6 @@ Reading knows no database. What merges rows stands on these seams:
 """
 
 from lastro.imports.archives import Source, Taken, take
-from lastro.imports.cells import FileRefused
 from lastro.imports.columns import Column
 from lastro.imports.parsing import Progress, parse
 from lastro.imports.reports import FileReport, Rejection, SheetReport, document_of_report, report_of
@@ -30,7 +29,6 @@ from lastro.imports.staging import staged_rows
 
 __all__ = [
     "Column",
-    "FileRefused",
     "FileReport",
     "Progress",
     "Rejection",

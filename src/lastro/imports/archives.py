@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from lastro.errors import InvalidInput
 from lastro.imports.cells import FileRefused
 from lastro.imports.formats import is_archive, said_format
 from lastro.imports.limits import (
@@ -53,20 +54,26 @@ def take(path: Path, folder: Path, *, code_page: str = CODE_PAGE) -> Taken:
     """
     Return the files of *path*: a zip's members, copied into *folder*, or the one file that it is.
 
-    Names without a flag are read as UTF-8 where they are that, and else by *code_page*. Raises `FileRefused` for an
-    archive that can't be taken apart at all: damaged, or too many members.
+    Names without a flag are read as UTF-8 where they are that, and else by *code_page*. Raises `InvalidInput` for an
+    archive that can't be taken apart at all: damaged, without a file, or with too many.
     """
-    if said_format(path.name) is not None or not is_archive(path):
+    if said_format(path.name) is not None:
         return Taken([Source(path.name, path)], [])
     try:
+        if not is_archive(path):
+            return Taken([Source(path.name, path)], [])
         with zipfile.ZipFile(path) as archive:
             return _taken(archive, folder, code_page)
+    except FileRefused as why:
+        raise InvalidInput(f"{path.name} {why}", argument="file") from None
     except (zipfile.BadZipFile, OSError) as error:
-        raise FileRefused(f"is a damaged zip: {error}") from None
+        raise InvalidInput(f"{path.name} is a damaged zip: {error}", argument="file") from None
 
 
 def _taken(archive: zipfile.ZipFile, folder: Path, code_page: str) -> Taken:
     infos = [info for info in archive.infolist() if not info.is_dir()]
+    if not infos:
+        raise FileRefused("is a zip without a file in it")
     if len(infos) > MEMBERS_MAX:
         raise FileRefused(f"holds {len(infos)} files; at most {MEMBERS_MAX} are taken from one archive")
     sources: list[Source] = []

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import resource
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from lastro.imports.files import read_file
 from lastro.imports.reports import document_of_report, failed
@@ -27,6 +28,9 @@ def main() -> None:
     Read the order, read the file, say what came of it.
     """
     order: dict[str, Any] = json.load(sys.stdin)
+    # What a reader might print goes to stderr: stdout speaks to the parent alone.
+    said = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     memory = order["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     # A crash is told by its signal; nobody reads a gigabyte of core.
@@ -40,7 +44,7 @@ def main() -> None:
         now = time.monotonic()
         if now - told >= TOLD_EVERY_S:
             told = now
-            _say({"rows": rows, "share": share})
+            _say(said, {"rows": rows, "share": share})
 
     name = order["name"]
     try:
@@ -54,12 +58,12 @@ def main() -> None:
         )
     except MemoryError:
         report = failed(name, f"needs more than the {memory // 2**20} MiB that a parser may have")
-    _say({"report": document_of_report(report)})
+    _say(said, {"report": document_of_report(report)})
 
 
-def _say(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document) + "\n")
-    sys.stdout.flush()
+def _say(said: TextIO, document: dict[str, Any]) -> None:
+    said.write(json.dumps(document) + "\n")
+    said.flush()
 
 
 if __name__ == "__main__":

@@ -143,7 +143,9 @@ class _Running:
             if self._stopped:
                 return None
             process = subprocess.Popen(
-                [sys.executable, "-m", PARSER],
+                # Not from the working directory, where somebody's downloads may lie.
+                [sys.executable, "-P", "-m", PARSER],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=last_words,
@@ -178,7 +180,7 @@ def _heard(
             said = json.loads(line)
         except ValueError:
             # Cut off in the middle: it died while it spoke.
-            break
+            continue
         if "report" in said:
             report = report_of(said["report"])
         else:

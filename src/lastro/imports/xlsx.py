@@ -19,7 +19,7 @@ from lastro.imports.limits import COLUMNS_MAX, MIB, SHEET_BYTES_MAX, STRINGS_BYT
 from lastro.imports.sheets import Batch, Listed, Sheet
 from lastro.imports.specs import SheetSpec
 from lastro.imports.unpacking import Source
-from lastro.imports.xlsx_package import DECLARATION, Package
+from lastro.imports.xlsx_package import DECLARATION, Package, Workbook
 from lastro.imports.xlsx_pieces import DECLARED, SheetXml, workbook_of_pieces
 
 PIECES_FILE: Final = "pieces.xlsx"
@@ -55,7 +55,7 @@ class XlsxBook:
     def opened(self, index: int, spec: SheetSpec) -> Sheet:
         """The sheet of that index."""
         at_risk = self._workbook.uncalculated and spec.uncalculated == "refuse"
-        return _XlsxSheet(self._package, index, self._folder, at_risk=at_risk)
+        return _XlsxSheet(self._package, self._workbook, index, self._folder, at_risk=at_risk)
 
     def close(self) -> None:
         """Close the archive."""
@@ -77,10 +77,10 @@ class _Ahead:
 
 
 class _XlsxSheet:
-    def __init__(self, package: Package, index: int, folder: Path, *, at_risk: bool) -> None:
+    def __init__(self, package: Package, workbook: Workbook, index: int, folder: Path, *, at_risk: bool) -> None:
         self._package = package
-        self._workbook = package.workbook()
-        self._part = self._workbook.sheets[index].part
+        self._workbook = workbook
+        self._part = workbook.sheets[index].part
         self._path = folder / PIECES_FILE
         self._at_risk = at_risk
         self.date_system: DateSystem = self._workbook.date_system
