@@ -11,48 +11,51 @@ from typing import Any
 import pytest
 
 from lastro import InvalidInput
-from lastro.imports import FileReport, Progress, Source, parse, parsing, report_of, staged_rows, take
+from lastro.imports import FileReport, Progress, Source, parse, parser_process, parsing, report_of, staged_rows, take
 from lastro.imports.reports import document_of_report
 from tests.imports.conftest import HEADER, ROWS, STAGED, Read, narrow, spec
 from tests.imports.making import by_csv, by_hand, by_openpyxl, by_xlsxwriter, by_xlwt, packed
 
 # A parser that does what its file's name says, before it is the real one.
 STUNTS = """
-import json, os, signal, sys
-order = json.load(sys.stdin)
-if order["name"].startswith("killed"):
-    os.kill(os.getpid(), signal.SIGKILL)
-if order["name"].startswith("aborts"):
-    os.abort()
-if order["name"].startswith("raises"):
-    raise LookupError("nothing is known of this")
-if order["name"].startswith("breaks-off"):
-    sys.stdout.write('{{"report": {{"file"'); sys.stdout.flush(); os._exit(0)
-if order["name"].startswith("hungry"):
-    order["memory_bytes"] = 300 * 2**20
-if order["name"].startswith("hangs"):
-    signal.pause()
-if order["name"].startswith("chatty"):
-    import lastro.imports.files
-    read = lastro.imports.files.read_file
-    def read_file(*args, **settings):
+import os, signal
+from lastro.imports import parser
+
+read, say = parser.read_file, parser._say
+
+def read_file(name, *args, **settings):
+    stunt = name.split(".")[0]
+    if stunt == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if stunt == "aborts":
+        os.abort()
+    if stunt == "raises":
+        raise LookupError("nothing is known of this")
+    if stunt == "hangs":
+        signal.pause()
+    if stunt == "chatty":
         print("a reader prints", flush=True)
         os.write(1, b"and writes")
-        return read(*args, **settings)
-    lastro.imports.files.read_file = read_file
-import io
-sys.stdin = io.StringIO(json.dumps(order))
-from lastro.imports.parser import main
-main()
+    return read(name, *args, **settings)
+
+def break_off(said, document):
+    if "breaks-off" in str(document):
+        said.write(str(document)[:9])
+        said.flush()
+        os._exit(0)
+    say(said, document)
+
+parser.read_file, parser._say = read_file, break_off
+parser.main()
 """
 
 
 @pytest.fixture
 def stunts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parsers that die in the way that the file's name says."""
-    (tmp_path / "stunts.py").write_text(STUNTS.format())
+    (tmp_path / "stunts.py").write_text(STUNTS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(parsing, "PARSER", "stunts")
+    monkeypatch.setattr(parser_process, "PARSER", "stunts")
 
 
 def _parse(sources: list[Source], folder: Path, **settings: Any) -> list[FileReport]:
@@ -101,13 +104,23 @@ def test_a_parser_that_dies_takes_its_file_alone(tmp_path: Path) -> None:
     assert "by SIGKILL" in str(reports["killed.csv"].error)
     assert "by SIGABRT" in str(reports["aborts.csv"].error)
     assert "with code 1: LookupError: nothing is known of this" in str(reports["raises.csv"].error)
-    assert "ended its parser" in str(reports["breaks-off.csv"].error)
+    assert "ended its parser with code 0" in str(reports["breaks-off.csv"].error)
 
 
 @pytest.mark.req("4.6")
 @pytest.mark.usefixtures("stunts")
-def test_memory_has_a_limit(tmp_path: Path) -> None:
+def test_one_parser_reads_one_file_after_another(tmp_path: Path) -> None:
+    """With a single parser a file that kills it is followed by others, read by the next one."""
+    names = ["good-1.csv", "good-2.csv", "killed.csv", "good-3.csv", "aborts.csv"]
+    sources = [Source(name, by_csv(tmp_path / name, [["Reference", "Note"], ["A", "x"]])) for name in names]
+    reports = _parse(sources, tmp_path / "staged", parsers=1)
+    assert [report.status for report in reports] == ["parsed", "parsed", "error", "parsed", "error"]
+
+
+@pytest.mark.req("4.6")
+def test_memory_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sheet whose cells would fill the machine's memory ends its own parser, and says what it had."""
+    monkeypatch.setattr(parser_process, "PARSER_MEMORY_BYTES_MAX", 400 * 2**20)
     far = "".join(f'<row r="{n}"><c r="A{n}"><v>1</v></c></row>' for n in range(1, 60_000))
     wide = far + '<row r="60000"><c r="ZZ60000"><v>1</v></c></row>'
     hungry = by_hand(tmp_path / "hungry.xlsx", wide)
@@ -115,7 +128,7 @@ def test_memory_has_a_limit(tmp_path: Path) -> None:
     reports = _parse([Source("hungry.xlsx", hungry), Source("good.csv", good)], tmp_path / "staged")
     assert [report.status for report in reports] == ["error", "parsed"]
     assert "by SIGABRT" in str(reports[0].error)
-    assert "memory" in str(reports[0].error)
+    assert "beyond 400 MiB of memory" in str(reports[0].error)
 
 
 @pytest.mark.usefixtures("stunts")
@@ -136,9 +149,9 @@ def test_nothing_is_imported_from_the_working_directory(tmp_path: Path, monkeypa
 @pytest.mark.usefixtures("stunts")
 def test_time_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A parser that doesn't end is ended."""
-    monkeypatch.setattr(parsing, "PARSER_S_MAX", 1)
+    monkeypatch.setattr(parser_process, "PARSER_S_MAX", 3)
     sources = [Source("hangs.csv", by_csv(tmp_path / "hangs.csv", [["Reference", "Note"], ["A", "x"]]))]
-    assert _parse(sources, tmp_path / "staged")[0].error == "took its parser more than 1 s"
+    assert _parse(sources, tmp_path / "staged")[0].error == "took its parser more than 3 s"
 
 
 @pytest.mark.usefixtures("stunts")

@@ -3,11 +3,12 @@ Spreadsheets read by declared specs: archives taken apart safely, cells typed st
 
 Reading knows no database. What merges rows stands on these seams:
 
-* `take(path, folder)` returns the files of a zip, or the one file, as `Source`s: a path, or the reason of a refusal.
+* `take(path, folder)` returns the files of a zip, or the one file, as `Source`s: a path, or the reason of a refusal. Both
+  folders are the caller's to make and to throw away.
 * `read_specs(path)`, `ready_specs()` and `specs_of(document)` return `SheetSpec`s; `document_of(specs)` is what a job may
   keep of them.
-* `parse(sources, specs, folder=…, period="2026-11")` reads them, each in a process of its own, and returns a `FileReport`
-  for each source in its order. `status` is "parsed" (all rows good), "rejected" (some rows are not; the others are
+* `parse(sources, specs, folder=…, period="2026-11")` reads them by up to four processes, and returns a `FileReport` for
+  each source in its order. `status` is "parsed" (all rows good), "rejected" (some rows are not; the others are
   staged) or "error" (with the reason; nothing is staged).
 * A `SheetReport` a spec: `staged` is a file in the text format of COPY, UTF-8, one line a good row: its number in the sheet,
   then `fields` in their order (those of the spec without the `missing` ones), tabs between, `\\N` for an empty cell. The

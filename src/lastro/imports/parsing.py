@@ -1,34 +1,25 @@
 """
-Many files read at once, each by a process of its own: one that dies takes its file with it and no other.
+Many files read at once by processes of their own: one that dies takes the file that it was reading, and no other.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from lastro.errors import InvalidInput
 from lastro.imports.archives import Source
 from lastro.imports.files import NEEDED
 from lastro.imports.formats import said_format
-from lastro.imports.limits import PARSER_MEMORY_BYTES_MAX, PARSER_S_MAX, PARSERS_MAX
-from lastro.imports.reports import FileReport, failed, report_of
+from lastro.imports.limits import PARSERS_MAX
+from lastro.imports.parser_process import ParserProcess
+from lastro.imports.reports import FileReport, failed
 from lastro.imports.spec_files import document_of
 from lastro.imports.specs import SheetSpec, checked
-
-PARSER: Final = "lastro.imports.parser"
-# Of what a parser said before it died, the end.
-LAST_WORDS_BYTES: Final = 2_000
 
 
 class Progress(NamedTuple):
@@ -62,148 +53,81 @@ def parse(
     _refuse_missing(sources)
     if not 0 < parsers <= PARSERS_MAX:
         raise InvalidInput(f"parsers must be 1 to {PARSERS_MAX}; got {parsers}", argument="parsers")
-    telling = threading.Lock()
-
-    def tell(progress: Progress) -> None:
-        with telling:
-            on_progress(progress)
-
-    running = _Running()
+    order = {"specs": document_of(specs), "period": period}
+    work = _Work(sources, order, folder, on_progress)
     with ThreadPoolExecutor(parsers) as pool:
-        futures = [
-            pool.submit(running.parse, source, specs, folder / f"{number:04}", period, tell)
-            for number, source in enumerate(sources, start=1)
-        ]
+        readers = [pool.submit(work.read_files) for _ in range(min(parsers, len(sources)))]
         try:
-            return [future.result() for future in futures]
+            # The first that fails is heard at once, whoever is still reading.
+            for reader in wait(readers, return_when=FIRST_EXCEPTION).done:
+                reader.result()
         except BaseException:
             # Interrupted: no parser may outlive its import.
-            for future in futures:
-                future.cancel()
-            running.stop()
+            work.stop()
             raise
+    return [work.reports[number] for number in range(len(sources))]
 
 
-class _Running:
-    """The parsers that are at work, so that all of them can be stopped."""
+class _Work:
+    """The files of one import: whoever is free takes the next one."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[str]] = set()
-        self._stopped = False
-
-    def parse(
+    def __init__(
         self,
-        source: Source,
-        specs: tuple[SheetSpec, ...],
+        sources: Sequence[Source],
+        order: dict[str, Any],
         folder: Path,
-        period: str | None,
-        tell: Callable[[Progress], None],
-    ) -> FileReport:
-        """Read one file in a process of its own."""
-        if source.path is None:
-            return failed(source.name, source.refused or "can't be read")
-        folder.mkdir()
-        order = {
-            "name": source.name,
-            "path": str(source.path),
-            "folder": str(folder),
-            "specs": document_of(specs),
-            "period": period,
-            "memory_bytes": PARSER_MEMORY_BYTES_MAX,
-        }
-        with tempfile.TemporaryFile() as last_words:
-            process = self._started(last_words)
-            if process is None:
-                return failed(source.name, "was left out: the import was stopped")
-            overdue = threading.Event()
-            timer = threading.Timer(PARSER_S_MAX, _end, (process, overdue))
-            timer.start()
-            try:
-                report = _heard(process, order, source.name, tell)
-            finally:
-                timer.cancel()
-                process.kill()
-                process.wait()
-                self._forget(process)
-            if report is None:
-                report = failed(source.name, _why_ended(process.returncode, last_words, late=overdue.is_set()))
-        tell(Progress(source.name, report.rows + report.rejected, 1.0))
-        return report
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.reports: dict[int, FileReport] = {}
+        self._sources = sources
+        self._order = order
+        self._folder = folder
+        self._on_progress = on_progress
+        self._lock = threading.Lock()
+        self._telling = threading.Lock()
+        self._next = 0
+        self._stopped = False
+        self._processes: list[ParserProcess] = []
+
+    def read_files(self) -> None:
+        """Read one file after another with one process, or with a new one where that died."""
+        process = ParserProcess()
+        with self._lock:
+            self._processes.append(process)
+        try:
+            while (number := self._taken()) is not None:
+                self.reports[number] = self._read(process, number)
+        finally:
+            process.close()
 
     def stop(self) -> None:
-        """End all parsers."""
+        """Let nobody take another file, and end the parsers."""
         with self._lock:
             self._stopped = True
             for process in self._processes:
-                process.kill()
+                process.stop()
 
-    def _started(self, last_words: IO[bytes]) -> subprocess.Popen[str] | None:
+    def _taken(self) -> int | None:
         with self._lock:
-            if self._stopped:
+            if self._stopped or self._next == len(self._sources):
                 return None
-            process = subprocess.Popen(
-                # Not from the working directory, where somebody's downloads may lie.
-                [sys.executable, "-P", "-m", PARSER],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=last_words,
-                text=True,
-                encoding="utf-8",
-            )
-            self._processes.add(process)
-            return process
+            self._next += 1
+            return self._next - 1
 
-    def _forget(self, process: subprocess.Popen[str]) -> None:
-        with self._lock:
-            self._processes.discard(process)
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+    def _read(self, process: ParserProcess, number: int) -> FileReport:
+        source = self._sources[number]
+        if source.path is None:
+            return failed(source.name, source.refused or "can't be read")
+        staged = self._folder / f"{number + 1:04}"
+        staged.mkdir()
+        order = {**self._order, "name": source.name, "path": str(source.path), "folder": str(staged)}
+        report = process.read(order, lambda rows, share: self._tell(Progress(source.name, rows, share)))
+        self._tell(Progress(source.name, report.rows + report.rejected, 1.0))
+        return report
 
-
-def _heard(
-    process: subprocess.Popen[str], order: Mapping[str, Any], name: str, tell: Callable[[Progress], None]
-) -> FileReport | None:
-    """Give the order and listen; None where the parser ended without a report."""
-    assert process.stdin is not None, "made with a pipe"
-    assert process.stdout is not None, "made with a pipe"
-    try:
-        json.dump(order, process.stdin)
-        process.stdin.close()
-    except BrokenPipeError:
-        return None
-    report = None
-    for line in process.stdout:
-        try:
-            said = json.loads(line)
-        except ValueError:
-            # Cut off in the middle: it died while it spoke.
-            continue
-        if "report" in said:
-            report = report_of(said["report"])
-        else:
-            tell(Progress(name, said["rows"], said["share"]))
-    process.wait()
-    return report if process.returncode == 0 else None
-
-
-def _end(process: subprocess.Popen[str], overdue: threading.Event) -> None:
-    overdue.set()
-    process.kill()
-
-
-def _why_ended(code: int, last_words: IO[bytes], *, late: bool) -> str:
-    if late:
-        return f"took its parser more than {PARSER_S_MAX} s"
-    if code < 0:
-        memory = PARSER_MEMORY_BYTES_MAX // 2**20
-        return f"ended its parser by {signal.Signals(-code).name}, as happens beyond {memory} MiB of memory"
-    last_words.seek(0, os.SEEK_END)
-    last_words.seek(max(0, last_words.tell() - LAST_WORDS_BYTES))
-    lines = last_words.read().decode("utf-8", "replace").strip().splitlines()
-    return f"ended its parser with code {code}" + (f": {lines[-1]}" if lines else "")
+    def _tell(self, progress: Progress) -> None:
+        with self._telling:
+            self._on_progress(progress)
 
 
 def _refuse_missing(sources: Sequence[Source]) -> None:
