@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import random
 import stat
 import struct
 import zipfile
@@ -243,6 +245,21 @@ def test_damage_is_the_members_own(tmp_path: Path) -> None:
         _take(path)
     with pytest.raises(InvalidInput, match="without a file"):
         _take(packed(tmp_path / "empty.zip", {"folder/": b""}))
+
+
+def test_no_damaged_zip_ends_in_another_error(tmp_path: Path) -> None:
+    """A zip with bytes changed anywhere is taken apart as far as it goes, or refused."""
+    draw = random.Random(1)
+    path = packed(tmp_path / "x.zip", {"a.csv": CSV * 20, "folder/\u00e9.csv": CSV, "b.xlsx": os.urandom(300)})
+    whole = path.read_bytes()
+    for _ in range(200):
+        changed = bytearray(whole)
+        for _ in range(draw.choice((1, 2, 5))):
+            changed[draw.randrange(len(changed))] = draw.randrange(256)
+        path.write_bytes(changed)
+        with contextlib.suppress(InvalidInput):
+            for source in _take(path).sources:
+                assert (source.path is None) == (source.refused is not None)
 
 
 @given(name=st.text(st.sampled_from("aB.\\/:~_ \u00e9e\u0301\u00df\n\u202e"), min_size=1, max_size=12))

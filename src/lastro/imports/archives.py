@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import stat
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from lastro.imports.limits import (
     MIB,
 )
 from lastro.imports.member_names import CODE_PAGE, compared, left_over, name_of, refuse_unsafe
-from lastro.imports.unpacking import Unpacked
+from lastro.imports.unpacking import DAMAGE, Unpacked
 
 _ENCRYPTED_FLAG: Final = 0x1
 _NESTED: Final = ("zip", "7z", "rar", "gz", "tgz", "tar", "bz2", "xz", "jar")
@@ -66,7 +65,7 @@ def take(path: Path, folder: Path, *, code_page: str = CODE_PAGE) -> Taken:
             return _taken(archive, folder, code_page)
     except FileRefused as why:
         raise InvalidInput(f"{path.name} {why}", argument="file") from None
-    except (zipfile.BadZipFile, OSError) as error:
+    except DAMAGE as error:
         raise InvalidInput(f"{path.name} is a damaged zip: {error}", argument="file") from None
 
 
@@ -136,7 +135,7 @@ def _copied(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, room:
             source = Unpacked(packed, packed_bytes=info.compress_size, bytes_max=most, what=what)
             while block := source.read(BLOCK_BYTES):
                 copy.write(block)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+    except DAMAGE as error:
         target.unlink(missing_ok=True)
         raise FileRefused(f"is damaged: {error}") from None
     except FileRefused:

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from lastro.imports.cells import FileRefused
 from lastro.imports.limits import DIRECTORY_BYTES_MAX, PARTS_MAX
+from lastro.imports.unpacking import DAMAGE
 
 Format: TypeAlias = Literal["xlsx", "xls", "ods", "csv"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -96,7 +97,7 @@ def _packed(path: Path) -> str:
                 next(info for info in infos if info.filename.casefold() == "[content_types].xml")
             ) as types:
                 declared = types.read(DIRECTORY_BYTES_MAX)
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
+    except DAMAGE as error:
         raise FileRefused(f"is damaged: {error}") from None
     if b"sheet.binary.macroEnabled" in declared:
         return "an .xlsb"

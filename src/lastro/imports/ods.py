@@ -29,8 +29,7 @@ from lastro.imports.limits import (
 )
 from lastro.imports.sheets import Batch, Listed, Sheet
 from lastro.imports.specs import SheetSpec
-from lastro.imports.unpacking import Unpacked
-from lastro.imports.xlsx_package import DAMAGE
+from lastro.imports.unpacking import DAMAGE, Unpacked
 from lastro.imports.xlsx_pieces import UNCALCULATED
 
 CONTENT: Final = "content.xml"
@@ -56,12 +55,13 @@ class OdsBook:
     def __init__(self, path: Path) -> None:
         try:
             self._archive = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError) as error:
+            names = self._archive.namelist()
+            manifest = self._archive.open(MANIFEST).read(MIB) if MANIFEST in names else b""
+        except DAMAGE as error:
             raise FileRefused(f"is damaged: {error}") from None
-        if len(self._archive.infolist()) > PARTS_MAX:
+        if len(names) > PARTS_MAX:
             raise FileRefused(f"holds more than {PARTS_MAX} parts")
-        names = self._archive.namelist()
-        if MANIFEST in names and b"encryption-data" in self._archive.open(MANIFEST).read(MIB):
+        if b"encryption-data" in manifest:
             raise FileRefused("is encrypted: save it without a password")
         listing = _Content(wanted=None)
         for _ in listing.read(self._archive):
@@ -148,7 +148,7 @@ class _Content:
                     while len(self._rows) >= BATCH_ROWS:
                         yield self._batch()
             parser.Parse(b"", True)  # noqa: FBT003  (expat takes it by position only)
-        except (ExpatError, KeyError, ValueError, *DAMAGE) as error:
+        except (ExpatError, KeyError, *DAMAGE) as error:
             raise FileRefused(f"is damaged: {error}") from None
         if self._rows:
             yield self._batch()

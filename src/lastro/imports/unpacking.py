@@ -4,10 +4,26 @@ What comes out of an archive, counted while it comes: no more of it than its lim
 
 from __future__ import annotations
 
-from typing import Protocol
+import struct
+import zipfile
+import zlib
+from typing import Final, Protocol
 
 from lastro.imports.cells import FileRefused
 from lastro.imports.limits import MIB, UNPACK_FREE_BYTES, UNPACK_RATIO_MAX
+
+# What a damaged archive, or one packed in an unknown way, makes of reading it.
+DAMAGE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    ValueError,
+)
 
 
 class Source(Protocol):

@@ -18,7 +18,7 @@ from lastro.imports.dates import DateSystem
 from lastro.imports.limits import COLUMNS_MAX, MIB, SHEET_BYTES_MAX, STRINGS_BYTES_MAX, STYLES_BYTES_MAX
 from lastro.imports.sheets import Batch, Listed, Sheet
 from lastro.imports.specs import SheetSpec
-from lastro.imports.unpacking import Source
+from lastro.imports.unpacking import DAMAGE, Source
 from lastro.imports.xlsx_package import DECLARATION, Package, Workbook
 from lastro.imports.xlsx_pieces import DECLARED, SheetXml, workbook_of_pieces
 
@@ -46,7 +46,7 @@ class XlsxBook:
         self._folder = folder
         try:
             self._archive = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError) as error:
+        except DAMAGE as error:
             raise FileRefused(f"is damaged: {error}") from None
         self._package = Package(self._archive)
         self._workbook = self._package.workbook()

@@ -5,7 +5,6 @@ The package of an .xlsx: its parts, read within limits, and what its workbook sa
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from posixpath import dirname, join, normpath
@@ -15,13 +14,11 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 from lastro.imports.cells import FileRefused
 from lastro.imports.dates import DateSystem
 from lastro.imports.limits import DIRECTORY_BYTES_MAX, PARTS_MAX, SHEETS_MAX
-from lastro.imports.unpacking import Unpacked
+from lastro.imports.unpacking import DAMAGE, Unpacked
 
 ROOT_RELATIONS: Final = "_rels/.rels"
 # What an XML part of a spreadsheet never has and an entity bomb needs. Text holds "<" as "&lt;" only.
 DECLARATION: Final = b"<!"
-# What a damaged archive, or one packed in an unknown way, makes of reading it.
-DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _TRUE: Final = frozenset({"1", "true", "on"})
 
 
