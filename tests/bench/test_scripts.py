@@ -123,7 +123,18 @@ def test_every_target_has_a_figure_that_a_run_makes(scale: Scale) -> None:
     assert scale.rounds >= 1
     sources = "".join(
         (report.ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8")
-        for name in ("by_sql", "holds", "from_python", "batches", "folding", "checkouts", "memory", "points", "stores")
+        for name in (
+            "by_sql",
+            "holds",
+            "from_python",
+            "batches",
+            "folding",
+            "checkouts",
+            "imports",
+            "memory",
+            "points",
+            "stores",
+        )
     )
     for target in targets.TARGETS:
         group = target.figure.split(".")[0]
