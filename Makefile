@@ -40,7 +40,7 @@ demo: $(READY) ## replay real orders on an embedded PostgreSQL 18 and prove the 
 up: $(READY) ## an embedded PostgreSQL 18, migrated, with its workers
 	$(BIN)/lastro up
 
-test: $(READY) ## every test but the soak; LASTRO_TEST_REQUIRE=firebird,mariadb,nats,pgbouncer,rabbitmq refuses to skip
+test: $(READY) ## every test but the soak; LASTRO_TEST_REQUIRE=firebird,libreoffice,mariadb,nats,pgbouncer,rabbitmq refuses to skip
 	$(BIN)/python -m pytest -m "not soak and not house" -n $(TEST_WORKERS) --dist loadfile $(TEST_ARGS)
 
 soak: $(READY) ## the tests that take minutes: memory over a million posts, long races

@@ -20,6 +20,7 @@ from bench import (
     folding,
     from_python,
     holds,
+    imports,
     memory,
     page,
     points,
@@ -46,6 +47,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "checkout": checkouts.measure,
     "points": points.measure,
     "reconciling": reconciling.measure,
+    "imports": imports.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

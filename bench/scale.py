@@ -28,6 +28,8 @@ class Scale:
     reconciled_accounts: int
     checkouts_s: int
     memory_posts: int
+    # Of the large .xlsx; each of eight files has a quarter of them.
+    sheet_rows: int
     # Parts that are measured again with the slow flush.
     slow_parts: frozenset[str]
 
@@ -51,6 +53,7 @@ QUICK = Scale(
     reconciled_accounts=20_000,
     checkouts_s=1,
     memory_posts=20_000,
+    sheet_rows=8_000,
     slow_parts=frozenset({"sql"}),
 )
 NORMAL = Scale(
@@ -69,6 +72,7 @@ NORMAL = Scale(
     reconciled_accounts=200_000,
     checkouts_s=5,
     memory_posts=200_000,
+    sheet_rows=200_000,
     slow_parts=SLOW_PARTS,
 )
 FULL = Scale(
@@ -87,5 +91,6 @@ FULL = Scale(
     reconciled_accounts=1_000_000,
     checkouts_s=15,
     memory_posts=1_000_000,
+    sheet_rows=200_000,
     slow_parts=SLOW_PARTS,
 )

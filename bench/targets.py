@@ -114,6 +114,9 @@ TARGETS = (
     Target("reconciliation, unmoved accounts passed over, accounts/s", "reconciling.skip.F0", "per_s", 200_000),
     Target("reconciliation, memory growth over what moved", "reconciling.moved.F0", "growth", 0.10, at_most=True),
     Target("posts beside reconciliation, p99 over without, times", "reconciling.posts.F0", "p99_ratio", 1.2, at_most=True),
+    Target("parsing 200,000 × 30 of an .xlsx, of the reader's own bare speed", "imports.xlsx.F0", "ratio", 0.80),
+    Target("its peak memory, MiB", "imports.xlsx.F0", "peak_mib", 400, at_most=True),
+    Target("eight .xlsx by four parsers, over one after another", "imports.eight_files.F0", "times", 0.60, at_most=True),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

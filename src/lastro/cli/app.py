@@ -16,6 +16,7 @@ from lastro.cli import (
     betting,
     embedded,
     holds,
+    importing,
     kinds,
     outbox,
     partitions,
@@ -79,6 +80,7 @@ periods.register(app)
 reconciling.register(app)
 outbox.register(app)
 reads.register(app)
+importing.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)
