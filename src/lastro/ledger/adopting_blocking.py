@@ -10,7 +10,7 @@ from lastro.adopting.importing import AfterRows
 from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionSurvey, Difference, Phase
 from lastro.ledger.adopting import AdoptingAsks
 from lastro.ledger.operations import Operations
-from lastro.ledger.running import Engine, HeldEngine, Runs, Walks
+from lastro.ledger.running import HeldEngine, Runs, Walks
 from lastro.model.limits import ADOPTION_BLOCK_MS_MAX, ADOPTION_COMPARED_WITHIN_S
 
 SHOWN = 100
@@ -36,7 +36,7 @@ class HeldAdopting(Runs):
         return self._run(self._asks.phase(name))
 
 
-class Adopting(Walks, HeldAdopting):
+class Adopting(HeldAdopting, Walks):
     """
     Taking over balances that stand in a column of the application's own, with a way back: `ledger.adopting`.
 
@@ -44,10 +44,6 @@ class Adopting(Walks, HeldAdopting):
     goes on where it was; asked for once more it does nothing. A step out of order raises AdoptionNotReady, which names
     the one that comes first. `dry_run` changes nothing and says what stands in the way.
     """
-
-    def __init__(self, engine: Engine, operations: Operations) -> None:
-        super().__init__(engine, operations)
-        self._asks = AdoptingAsks(operations)
 
     def survey(self, column: OldColumn) -> AdoptionSurvey:
         """
