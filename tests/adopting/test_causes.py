@@ -195,6 +195,20 @@ def test_the_worker(ledger: Ledger, store_url: str, caplog: pytest.LogCaptureFix
     worker.close()
 
 
+def test_the_worker_survives_the_end_of_the_old_column(ledger: Ledger, store_url: str) -> None:
+    """A table that is gone is that adoption's trouble, told as such, and no word of a ledger to be migrated."""
+    table, adopting = OldTable(ledger, store_url), ledger.adopting
+    table.add({1: 100})
+    adopting.import_rows(table.column)
+    adopting.shadow("users")
+    table.run(f"DROP TABLE {table.name}")
+    worker = Adopter(ledger)
+    with pytest.raises(AdoptionNotReady, match="'users': the old table is not as it was declared") as told:
+        worker.run_once()
+    assert (told.value.phase, told.value.step) == ("shadow", "compare")
+    worker.close()
+
+
 def test_more_rows_than_a_page(ledger: Ledger, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages follow each other without a gap, and without a row that comes twice; so do those that are written back."""
     from lastro.adopting import importing, looking, mirroring

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -266,6 +266,27 @@ def test_the_backlog_has_an_age(ledger: Ledger, server_url: str) -> None:
 
 @pytest.mark.req("3.8")
 @pytest.mark.case("C045")
+def test_nobody_else_ends_the_hold_of_a_bet(book: Ledger) -> None:
+    """Its stake is neither released nor captured past the settlement, and no other hold gets that owner."""
+    bet(book, "b", "ana")
+    for call in (
+        lambda: book.release(key="r", hold="bet:b"),
+        lambda: book.capture(key="c", hold="bet:b", credit=HOUSE, kind="theft"),
+    ):
+        with pytest.raises(InvalidInput, match="the stake of a bet"):
+            call()
+    with pytest.raises(InvalidInput, match="kept for the stakes of bets"):
+        book.place_hold(
+            key="h",
+            account="ana",
+            currency=CURRENCY,
+            amount=1,
+            owner="betting",
+            expires_at=datetime(2099, 1, 1, tzinfo=UTC),
+        )
+    assert book.hold("bet:b").state == "open"
+
+
 def test_an_overdue_bet_goes_to_its_owner(ledger: Ledger, server_url: str) -> None:
     """
     Past its deadline nothing is given back in silence: the expirer leaves it, it is listed and noted once, and settled

@@ -13,7 +13,7 @@ from lastro.betting.striking import Struck, strike
 from lastro.errors import BetInProgress, Fault, HoldConflict, LockTimeout, Refusal
 from lastro.model.account import Facts
 from lastro.model.bet import Bet, BetIntent, BetLeg, PlacedBet
-from lastro.model.hold import HoldIntent
+from lastro.model.hold import BETTING_OWNER, HoldIntent
 from lastro.model.limits import BET_RETURN_MAX, EXPOSURE_SLICES, PLACEMENT_PAUSE_MS, PLACEMENT_TRIES_MAX
 from lastro.model.odds import shown_odds
 from lastro.model.text import read_metadata
@@ -26,7 +26,6 @@ from lastro.plans.transfers import Terms
 from lastro.plans.waiting import patiently, undone_when_refused
 from lastro.telemetry import measure
 
-OWNER: Final = "betting"
 TOPIC: Final = "bets"
 
 
@@ -144,7 +143,7 @@ def _hold_stake(wanted: BetIntent, bet: Bet, terms: Terms) -> Plan[None]:
         account=wanted.account,
         currency=wanted.currency,
         amount=wanted.stake,
-        owner=OWNER,
+        owner=BETTING_OWNER,
         expires_at=bet.settle_by,
         group=None,
         capture_max=None,

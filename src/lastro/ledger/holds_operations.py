@@ -9,7 +9,7 @@ from typing import Any
 from lastro.errors import InvalidInput
 from lastro.ledger.asking import Ask, Asks, limit_within
 from lastro.model.account import account_name, currency_code
-from lastro.model.hold import Captured, Hold, HoldEvent, Placed, Released, hold_intent
+from lastro.model.hold import BETTING_OWNER, Captured, Hold, HoldEvent, Placed, Released, hold_intent
 from lastro.model.limits import (
     ACTOR_CHARACTERS_MAX,
     CAUSE_CHARACTERS_MAX,
@@ -42,6 +42,10 @@ class HoldOperations(Asks):
     def place_hold(self, **wanted: Any) -> Ask[Placed]:
         """Ask to set money aside."""
         checked, terms = hold_intent(**wanted), self.terms()
+        if checked.owner == BETTING_OWNER:
+            raise InvalidInput(
+                f"the owner {BETTING_OWNER!r} is kept for the stakes of bets; give this hold another", argument="owner"
+            )
         return Ask(lambda: placing.place(checked, terms), Effect.KEYED)
 
     def capture(self, *, hold: object, amount: object, final: object, **wanted: Any) -> Ask[Captured]:

@@ -5,7 +5,7 @@ A hold: money of an account set aside under a key, until it is captured, release
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from lastro.errors import InvalidInput
 from lastro.model.account import WORLD, account_name, currency_code
@@ -27,6 +27,10 @@ Overdue: TypeAlias = Literal["expire", "list"]
 HOLD_STATES: tuple[HoldState, ...] = get_args(HoldState)
 HOLD_EVENT_KINDS: tuple[HoldEventKind, ...] = get_args(HoldEventKind)
 OVERDUE: tuple[Overdue, ...] = get_args(Overdue)
+
+
+# Of a bet's hold: what ends it is the settlement of the bet, and nothing else.
+BETTING_OWNER: Final = "betting"
 
 
 class HoldIntent(NamedTuple):

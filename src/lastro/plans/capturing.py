@@ -24,7 +24,7 @@ from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOOKS_MAX, UNLOCKED_BA
 from lastro.model.transfer import Intent, Transfer
 from lastro.plans.accounts import kept_changing, sides_of
 from lastro.plans.ending import Notes, OpenHold, note, open_holds
-from lastro.plans.holds import Known, closed, identify, standing_of
+from lastro.plans.holds import Known, closed, identify_to_end, standing_of
 from lastro.plans.locked import judge, lock_sides, write_locked
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.rules import refuse_by_rules
@@ -58,7 +58,7 @@ def capture(hold_key: str, wanted: Intent, terms: Terms, *, whole_rest: bool, fi
 
     Raises UnknownHold, HoldClosed, HoldExceeded, TransferConflict and what a posting raises.
     """
-    found = yield from identify(hold_key)
+    found = yield from identify_to_end(hold_key)
     asked = asked_of(found, wanted, whole_rest=whole_rest, final=final)
     try:
         yield from refuse_by_rules(asked.wanted, terms)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from lastro.errors import HoldClosed, HoldConflict, UnknownHold
-from lastro.model.hold import Hold, HoldEvent
+from lastro.errors import HoldClosed, HoldConflict, InvalidInput, UnknownHold
+from lastro.model.hold import BETTING_OWNER, Hold, HoldEvent
 from lastro.plans.accounts import get_account
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.stored import read_event, read_hold, read_identity
@@ -38,6 +38,20 @@ def identify(key: str) -> Plan[Known]:
             key=key,
         )
     return known(rows[0])
+
+
+def identify_to_end(key: str) -> Plan[Known]:
+    """
+    Return what a key set aside, for a caller to capture or release. Raises UnknownHold, and InvalidInput for a bet's.
+    """
+    found = yield from identify(key)
+    if found.placed.owner == BETTING_OWNER:
+        raise InvalidInput(
+            f"hold {key!r} is the stake of a bet, which ends it when it is settled; report the market's result, or void "
+            "the market (ledger.betting)",
+            argument="hold",
+        )
+    return found
 
 
 def known(row: Row) -> Known:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lastro.errors import HoldExceeded
 from lastro.model.hold import Hold, Released
 from lastro.plans.ending import Notes, note, open_holds
-from lastro.plans.holds import Known, closed, conflict, identify, standing_of
+from lastro.plans.holds import Known, closed, conflict, identify_to_end, standing_of
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.stored import whole
 from lastro.plans.transfers import Terms
@@ -37,7 +37,7 @@ def release(hold_key: str, wanted: ReleaseIntent, terms: Terms) -> Plan[Released
 
 
 def _release(hold_key: str, wanted: ReleaseIntent, terms: Terms) -> Plan[Released]:
-    found = yield from identify(hold_key)
+    found = yield from identify_to_end(hold_key)
     yield step("locked.lock_sides", account_ids=[found.account_id], now=terms.now)
     # After the lock, and before what is left: a retry of the release that ended the hold is replayed.
     rows = yield step("holds.find_release", key=wanted.key)

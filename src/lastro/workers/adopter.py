@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from lastro.adopting.values import Adoption
+from lastro.errors import AdoptionNotReady, SchemaOutdated
 from lastro.ledger import Ledger
 from lastro.telemetry import measure
 from lastro.workers.loop import Facts
@@ -43,13 +44,27 @@ class Adopter:
             adoption = self._ledger.adopting.status(name)
             if self._stopping():
                 break
-            if adoption.phase == "shadow":
-                compared, differences = self._compare(adoption)
-                figures["compared"] += compared
-                figures["differences"] += differences
-            elif adoption.phase == "ledger":
-                figures["mirrored"] += self._mirror(adoption)
+            try:
+                self._look_after(adoption, figures)
+            except SchemaOutdated as error:
+                # The ledger's own tables answered a moment ago, so it is the application's that changed: no reason for
+                # all the other workers to end.
+                raise AdoptionNotReady(
+                    f"adoption {name!r}: the old table is not as it was declared ({error}); put it back, or leave this "
+                    "worker out: name the others to `lastro work`",
+                    adoption=name,
+                    phase=adoption.phase,
+                    step="compare" if adoption.phase == "shadow" else "mirror",
+                ) from error
         return Facts(figures)
+
+    def _look_after(self, adoption: Adoption, figures: dict[str, int]) -> None:
+        if adoption.phase == "shadow":
+            compared, differences = self._compare(adoption)
+            figures["compared"] += compared
+            figures["differences"] += differences
+        elif adoption.phase == "ledger":
+            figures["mirrored"] += self._mirror(adoption)
 
     def close(self) -> None:
         """Let go of the connections."""
