@@ -35,7 +35,7 @@ MARIADB_URL_VARIABLE = "LASTRO_TEST_MARIADB_URL"
 REQUIRE_VARIABLE = "LASTRO_TEST_REQUIRE"
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 # Two workers, each with pools, threads and processes of its tests.
-TEST_SETTINGS = THROW_AWAY_SETTINGS | {"max_connections": "300"}
+TEST_SETTINGS = THROW_AWAY_SETTINGS | {"max_connections": "300", "max_prepared_transactions": "10"}
 
 throw_away_in_memory()
 

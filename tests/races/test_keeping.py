@@ -12,6 +12,8 @@ import pytest
 import lastro
 from lastro import AccountClosed, AccountNotEmpty, Ledger, LockTimeout
 from lastro.model.account import Keeping
+from lastro.plans import keeping
+from lastro.plans.plan import Plan, Rows
 from lastro.testing import assert_balanced
 from tests.support.money import CURRENCY, KEEPINGS, fund, posted, transfer
 from tests.support.posting_process import PostingProcess
@@ -109,6 +111,43 @@ def state(url: str, ledger: Ledger, name: str) -> str:
     query = f"SELECT base.state FROM {{s}}base AS base JOIN {{s}}account ON id = account_id WHERE name = '{name}'"
     ((found,),) = rows_of(url, query, ledger._operations.ledger)
     return str(found)
+
+
+@pytest.mark.parametrize(("kept", "to"), [("hot", "direct"), ("hot", "summed"), ("summed", "direct")])
+def test_a_change_waits_for_who_is_prepared_meanwhile(
+    *,
+    ledger: Ledger,
+    session: Sessions,
+    observer: Observer,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: Keeping,
+    to: Keeping,
+) -> None:
+    """A transaction goes by another name once it is prepared for a commit in two phases; it is waited for all the same."""
+    fund(ledger, "platform", 100, kept)
+    before, name = session(), f"{ledger._operations.ledger} two phases"
+    ledger.within(before).post(**transfer("before", "world", "platform", 7))
+    looks, under_way = count(), keeping._under_way
+    seen = [0]
+
+    def looked() -> Plan[Rows]:
+        seen[0] = next(looks)
+        return under_way()
+
+    monkeypatch.setattr(keeping, "_under_way", looked)
+    going = Background(lambda: ledger.keep("platform", CURRENCY, to))
+    observer.until(lambda: seen[0] >= 1, "the first looks")
+    before.execute(f"PREPARE TRANSACTION '{name}'")
+    prepared = seen[0]
+    observer.until(lambda: going.done or seen[0] >= prepared + 3, "some more looks")
+    assert not going.done
+    ledger.post(**transfer("meanwhile", "world", "platform", 5))
+    before.rollback()
+    before.autocommit = True
+    before.execute(f"COMMIT PREPARED '{name}'")
+    assert going.result().keeping == to
+    assert posted(ledger, "platform") == 112
+    assert_balanced(ledger)
 
 
 @on_every_server

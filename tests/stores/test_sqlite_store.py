@@ -138,7 +138,9 @@ def test_nobody_works_at_what_the_store_lacks(ledger: Ledger, path: Path) -> Non
         return lastro.connect(f"sqlite:///{path}")
 
     workers = workers_for([], open_ledger=open_ledger, stopping=lambda: False)
-    assert [worker.name for worker in workers] == ["consolidator", "hold_expirer", "points_expirer"]
+    assert [worker.name for worker in workers] == [
+        "consolidator", "hold_expirer", "points_expirer", "day_closer", "reconciler", "adopter",
+    ]  # fmt: skip
     for worker in workers:
         worker.run_once()
         worker.close()

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from lastro.errors import LockTimeout
 from lastro.model.limits import CLOSING_ACCOUNTS_MAX, CLOSING_BLOCK_ENTRIES, CLOSING_LOCK_TIMEOUT_MS, CLOSING_WAIT_MS
 from lastro.plans.course import Act, Course, Pause
-from lastro.plans.patience import LOOK_EVERY_MS
+from lastro.plans.patience import LOOK_EVERY_MS, still_under_way
 from lastro.plans.plan import Effect, Plan, Row, Rows, step
 from lastro.plans.waiting import patiently
 
@@ -139,8 +139,8 @@ def _settle(mark: _Open) -> Course[frozenset[str]]:
     waits_for = mark.waits_for
     while True:
         found: Rows = yield look
-        running = frozenset(row["transaction"] for row in found)
-        waits_for = running if waits_for is None else waits_for & running
+        left = found if waits_for is None else still_under_way(waits_for, found)
+        waits_for = frozenset(row["transaction"] for row in left)
         if not waits_for or waited_ms >= CLOSING_WAIT_MS:
             yield _act(partial(_note, mark.mark_id, waits_for))
             return waits_for

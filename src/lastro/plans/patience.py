@@ -4,7 +4,7 @@ Courses that give way: asking again for a strong lock with pauses between, and o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, TypeVar
 
 from lastro.errors import LockTimeout
@@ -51,5 +51,15 @@ def outlast(under_way: MakePlan[Rows], fault: Callable[[Row], LockTimeout], *, w
         # A store that can't be asked at once says how long it takes to look.
         waited_ms += LOOK_EVERY_MS + rows[0].get("look_ms", 0)
         found: Rows = yield look
-        rows = [row for row in found if row["transaction"] in before]
+        rows = still_under_way(before, found)
         before = {row["transaction"] for row in rows}
+
+
+def still_under_way(before: Collection[str], found: Rows) -> list[Row]:
+    """
+    Return what is left of the transactions *before*, by name, among those *found* now.
+
+    One that was prepared for a commit in two phases meanwhile goes by another name, and belongs to no connection: every
+    such one is counted, also where it began later.
+    """
+    return [row for row in found if row["transaction"] in before or not row["pid"]]

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from lastro.errors import LockTimeout, Refusal
 from lastro.model.limits import RECONCILIATION_LOOKS_MAX
 from lastro.plans.course import Act, Course, Pause
-from lastro.plans.plan import Effect, Plan, step
+from lastro.plans.patience import still_under_way
+from lastro.plans.plan import Effect, Plan, Rows, step
 
 PAUSE_MS: Final = 25
 
@@ -56,7 +57,8 @@ def settle() -> Course[State]:
 def _candidate(state: State) -> Course[State]:
     # In this order: who was given an id up to this one has ended or is among those that are open afterwards.
     candidate_id: int = yield Act(_reached, Effect.READ)
-    waits_for: frozenset[str] = yield Act(_under_way, Effect.READ)
+    found: Rows = yield Act(_under_way, Effect.READ)
+    waits_for = frozenset(row["transaction"] for row in found)
     yield Act(partial(_note_candidate, candidate_id, waits_for))
     return state._replace(candidate_id=candidate_id, waits_for=waits_for)
 
@@ -68,8 +70,8 @@ def _awaited(state: State, *, looks: int) -> Course[State]:
         if not waits_for:
             break
         yield Pause(PAUSE_MS)
-        still_open: frozenset[str] = yield Act(_under_way, Effect.READ)
-        waits_for &= still_open
+        found: Rows = yield Act(_under_way, Effect.READ)
+        waits_for = frozenset(row["transaction"] for row in still_under_way(waits_for, found))
     if waits_for:
         return state
     yield Act(partial(_settle, state.candidate_id))
@@ -88,9 +90,8 @@ def _reached() -> Plan[int]:
     return last_id
 
 
-def _under_way() -> Plan[frozenset[str]]:
-    rows = yield step("keeping.under_way")
-    return frozenset(row["transaction"] for row in rows)
+def _under_way() -> Plan[Rows]:
+    return (yield step("keeping.under_way"))
 
 
 def _note_candidate(candidate_id: int, waits_for: frozenset[str]) -> Plan[None]:
