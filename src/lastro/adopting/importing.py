@@ -18,7 +18,7 @@ from lastro.adopting.own_table import SEPARATOR, OwnTable, Place, first_place
 from lastro.adopting.records import Standing
 from lastro.adopting.surveying import look_at_columns
 from lastro.adopting.telling_apart import Seen, read_units
-from lastro.adopting.values import AdoptionReport, Cause
+from lastro.adopting.values import AdoptionReport, Cause, Phase
 from lastro.errors import AdoptionConflict, AdoptionNotReady, InvalidInput, Refusal
 from lastro.model.account import WORLD, Facts, account_name, currency_code
 from lastro.model.directory import Directory
@@ -168,6 +168,16 @@ def import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]:
     return (yield from patiently(_import_batch(table, terms, place=place), ADOPTION_LOCK_TIMEOUT_MS))
 
 
+def import_rest(table: OwnTable, terms: Terms) -> Plan[None]:
+    """
+    Give an account to every row that has none, in a transaction that is under way.
+    """
+    place: Place | None = yield from first_place(table)
+    while place is not None:
+        batch = yield from _import_batch(table, terms, place=place)
+        place = batch.after
+
+
 def _import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]:
     # What another transaction believed of its accounts, and took back, mustn't become the account of a row.
     terms = terms._replace(directory=Directory())
@@ -175,7 +185,7 @@ def _import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]
     rows = yield table.step("to_import", **table.within(place), rows_max=ADOPTION_IMPORT_ROWS_MAX)
     if not rows:
         return Batch(0, 0, None)
-    wanted, refused = _sorted_out(table, rows)
+    wanted, refused = _sorted_out(table, rows, phase)
     yield from _open_accounts(table.column, wanted, terms)
     facts = yield from find_facts(terms.directory, [(one.account, one.currency) for one in wanted])
     wanted, taken = yield from _without_taken(wanted, facts)
@@ -198,11 +208,13 @@ def _import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]
     return Batch(len(wanted), len(refused), after)
 
 
-def _sorted_out(table: OwnTable, rows: Sequence[Row]) -> tuple[list[_Wanted], list[tuple[Row, Cause]]]:
+def _sorted_out(table: OwnTable, rows: Sequence[Row], phase: Phase) -> tuple[list[_Wanted], list[tuple[Row, Cause]]]:
     wanted: list[_Wanted] = []
     refused: list[tuple[Row, Cause]] = []
     for row in rows:
-        ids, units = table.ids_of(row), read_units(row["units"])
+        # Once the ledger is the truth an empty column waits for the mirror, whatever was declared for before.
+        units = 0 if phase == "ledger" and row["raw"] is None else read_units(row["units"])
+        ids = table.ids_of(row)
         texts = tuple(str(part) for part in ids)
         if units is None:
             refused.append((row, "unreadable_balance"))

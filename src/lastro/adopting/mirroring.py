@@ -93,7 +93,7 @@ def write_rows(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Mirrored]
     changed = [one for one in seen if one.posted is not None and (one.units != one.posted or one.agreed != one.posted)]
     for one in changed:
         if one.units != one.posted:
-            yield table.step("write_row", **table.row(one.ids), written=_as_written(table, one))
+            yield table.step("write_row", **table.row(one.ids), row_key=one.row_key, written=_as_written(table, one))
     if changed:
         yield step(
             "adopting.put_rows",

@@ -24,7 +24,7 @@ DECIMAL = frozenset({"numeric", "decimal"})
 FLOATING = frozenset({"real", "double precision", "float", "double"})
 TEXTS = frozenset({"text", "character varying", "character", "uuid", "char", "varchar", "citext"})
 # SQLite gives columns an affinity by words in their type, whatever it is.
-LITE_WHOLE, LITE_FLOATING = "int", ("real", "floa", "doub")
+LITE_WHOLE, LITE_TEXTS, LITE_FLOATING = "int", ("char", "clob", "text"), ("real", "floa", "doub")
 
 
 class Made(NamedTuple):
@@ -88,6 +88,7 @@ def look_at_columns(column: OldColumn) -> Plan[Made]:
     kinds = {name: _kind_of_id(types[name]["type_name"], typed=typed) for name in column.ids}
     of_ids = [
         f"id column {name!r} is of type {types[name]['type_name']}: an id is a whole number, text or a UUID"
+        + ("" if typed else " (in SQLite a column of type INTEGER or TEXT)")
         for name, kind in kinds.items()
         if kind is None
     ]
@@ -97,7 +98,8 @@ def look_at_columns(column: OldColumn) -> Plan[Made]:
 
 def _kind_of_id(type_name: str, *, typed: bool) -> str | None:
     if not typed:
-        return "whole" if LITE_WHOLE in type_name else "text"
+        # Of another affinity, a value needn't be found again by its own text.
+        return "whole" if LITE_WHOLE in type_name else "text" if any(map(type_name.__contains__, LITE_TEXTS)) else None
     return "whole" if type_name in WHOLE else "text" if type_name in TEXTS else None
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lastro.adopting import records
 from lastro.adopting.bringing import OPENING, bring, catch_up, mapped
-from lastro.adopting.importing import left_to_import
+from lastro.adopting.importing import import_new, import_rest, left_to_import
 from lastro.adopting.looking import Page, look
 from lastro.adopting.mirroring import Mirrored, write_rows, write_through
 from lastro.adopting.own_table import OwnTable, Place, first_place
@@ -33,6 +33,8 @@ MS_IN_A_SECOND = 1_000
 # The shadow phase begins when a pass over the table has found no more rows than this to catch up with, or after so many.
 CAUGHT_UP_MAX = 50
 CATCHING_UP_PASSES_MAX = 10
+# As many of the rows that stand in the way are named.
+ROWS_NAMED_MAX = 10
 
 
 class Unequal(NamedTuple):
@@ -44,6 +46,7 @@ class Unequal(NamedTuple):
     without_account: int
     unequal: int
     lost: int
+    other_currency: int
 
     @property
     def nothing(self) -> bool:
@@ -60,18 +63,16 @@ class _Switched(NamedTuple):
 def shadow(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: bool) -> Course[AdoptionReport]:
     """
     Bring every account to its row with nobody between, and say that the application posts beside its old writes from then
-    on. Refused while a row has no account.
+    on. Refused while a row can't be given an account, or its account can't be brought to it.
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
     if standing.phase == "shadow":
         return (yield from _reported("shadow", name, ledger, terms, done=False))
     records.refuse_unless(standing, ("importing",), "shadow")
-    left: int = yield Act(partial(left_to_import, standing.table), Effect.READ)
-    problems = [f"{left} rows have no account: import first (those that can't be imported are among the differences)"]
     if dry_run:
-        return (yield from _reported("shadow", name, ledger, terms, problems=problems if left else (), done=False))
-    if left:
-        raise _not_ready(standing, "shadow", problems)
+        left: int = yield Act(partial(left_to_import, standing.table), Effect.READ)
+        return (yield from _reported("shadow", name, ledger, terms, problems=_left_problems(left), done=False))
+    yield from import_new(standing.table, terms)
     for _ in range(CATCHING_UP_PASSES_MAX):
         # Most of what was written since the import is posted beforehand, so that others wait only for what is left.
         if (yield from catch_up(standing.table, terms)) <= CAUGHT_UP_MAX:
@@ -100,12 +101,16 @@ def cut_over(
     if standing.phase == "ledger":
         return (yield from _reported("cutover", name, ledger, terms, done=False))
     records.refuse_unless(standing, ("shadow",), "cutover")
+    if not dry_run:
+        yield from import_new(standing.table, terms)
     problems: list[str] = yield Act(partial(_in_the_way, standing, terms, compared_within_s), Effect.READ)
     # Weighed first with nobody waiting: how long the others would have to, and whether they would wait for a refusal.
     began_s = time.monotonic()
     found: Unequal = yield Act(partial(weigh, standing.table), Effect.READ)
     would_block_ms = _since(began_s)
-    problems += _unequal_problems(found) + _block_problems(would_block_ms, block_ms_max)
+    # Rows that came meanwhile are imported once more with nobody between.
+    weighed = found if dry_run else found._replace(without_account=0)
+    problems += _unequal_problems(weighed) + _block_problems(would_block_ms, block_ms_max)
     if dry_run:
         figures = {"rows": found.rows, "would_block_ms": would_block_ms}
         return (yield from _reported("cutover", name, ledger, terms, figures=figures, problems=problems, done=False))
@@ -124,14 +129,23 @@ def cut_over(
 def roll_back(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: bool) -> Course[AdoptionReport]:
     """
     Make the old column the truth again: write the ledger's balances into it, switch, and take the triggers away.
+
+    Refused while an account holds what no row could take: its row is gone, or names another currency, or has no account.
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
+    leaving, found = standing.phase == "ledger", Unequal(0, 0, 0, 0, 0)
+    if leaving and not dry_run:
+        yield from import_new(standing.table, terms)
+    if leaving or dry_run:
+        found = yield Act(partial(weigh, standing.table), Effect.READ)
     if dry_run:
-        found: Unequal = yield Act(partial(weigh, standing.table), Effect.READ)
-        figures = {"rows": found.rows, "would_write": found.unequal if standing.phase == "ledger" else 0}
-        return (yield from _reported("rollback", name, ledger, terms, figures=figures, done=False))
+        problems = _lost_problems(found) if leaving else []
+        figures = {"rows": found.rows, "would_write": found.unequal if leaving else 0}
+        return (yield from _reported("rollback", name, ledger, terms, figures=figures, problems=problems, done=False))
     figures, switched = {"written": 0, "blocked_ms": 0}, False
-    if standing.phase == "ledger":
+    if leaving:
+        # Rows that came meanwhile are imported once more with nobody between.
+        _refuse_losing(standing, found._replace(without_account=0))
         # Most of it is written beforehand, so that postings wait only for what is left.
         ahead: Mirrored = yield from write_through(standing.table, terms)
         began_s = time.monotonic()
@@ -148,7 +162,13 @@ def weigh(table: OwnTable) -> Plan[Unequal]:
     """
     row = (yield table.step("unequal"))[0]
     lost = yield table.step("lost", rows_max=1)
-    return Unequal(int(row["rows_seen"]), int(row["without_account"]), int(row["unequal"]), len(lost))
+    return Unequal(
+        int(row["rows_seen"]),
+        int(row["without_account"]),
+        int(row["unequal"]),
+        len(lost),
+        int(row["other_currency"]),
+    )
 
 
 def _in_the_way(standing: Standing, terms: Terms, compared_within_s: int) -> Plan[list[str]]:
@@ -173,6 +193,27 @@ def _unequal_problems(found: Unequal) -> list[str]:
         (found.lost, "accounts hold something and their row is gone: compare tells which"),
     )
     return [f"{count} {sentence}" for count, sentence in said if count]
+
+
+def _lost_problems(found: Unequal) -> list[str]:
+    """Say what money has no row to go back to."""
+    said = (
+        (found.other_currency, "rows name another currency than their accounts: give them back the one that they had"),
+        (found.lost, "accounts hold something and their row is gone: bring the row back, or move what they hold"),
+    )
+    return _left_problems(found.without_account) + [f"{count} {sentence}" for count, sentence in said if count]
+
+
+def _refuse_losing(standing: Standing, found: Unequal) -> None:
+    problems = _lost_problems(found)
+    if problems:
+        raise _not_ready(standing, "rollback", problems)
+
+
+def _left_problems(left: int) -> list[str]:
+    if not left:
+        return []
+    return [f"{left} rows have no account: import first (those that can't be imported are among the differences)"]
 
 
 def _block_problems(would_block_ms: int, block_ms_max: int) -> list[str]:
@@ -204,17 +245,24 @@ def _shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]
     # In following statements, which see what was committed while ours waited.
     if (yield from records.known(name)).phase != "importing":
         return 0
+    yield from import_rest(table, terms)
+    problems = _left_problems((yield from left_to_import(table)))
     brought = 0
+    failed: list[str] = []
     place: Place | None = yield from first_place(table)
     while place is not None:
         page: Page = yield from look(table, place)
         for one in mapped(page.differing):
-            if not (yield from bring(table, terms, row_key=one.row_key, kind=OPENING)):
-                raise _not_ready(
-                    standing, "shadow", [f"row {records.shown_row(one.row_key)!r} can't be read as before"]
-                )
-            brought += 1
+            if (yield from bring(table, terms, row_key=one.row_key, kind=OPENING)):
+                brought += 1
+            else:
+                failed.append(repr(records.shown_row(one.row_key)))
         place = page.after
+    if failed:
+        rows = ", ".join(failed[:ROWS_NAMED_MAX])
+        problems.append(f"{len(failed)} accounts can't be brought to their rows ({rows}): see the differences")
+    if problems:
+        raise _not_ready(standing, "shadow", problems)
     yield step("adopting.set_phase", name=name, phase="shadow", actor=actor, now=terms.now)
     yield records.event(name, "shadow begun", detail={"caught_up": brought}, actor=actor, now=terms.now)
     return brought
@@ -239,8 +287,11 @@ def _cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switch
     # In following statements, which see what was committed while ours waited.
     now = yield from records.known(name)
     if now.phase != "shadow":
-        return _Switched(now.phase, Unequal(0, 0, 0, 0), 0)
+        return _Switched(now.phase, Unequal(0, 0, 0, 0, 0), 0)
     found = yield from weigh(standing.table)
+    if found.without_account:
+        yield from import_rest(standing.table, terms)
+        found = yield from weigh(standing.table)
     if not found.nothing:
         raise _not_ready(standing, "cutover", _unequal_problems(found))
     yield step("adopting.set_phase", name=name, phase="ledger", actor=actor, now=terms.now)
@@ -260,8 +311,10 @@ def _back(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
     now = yield from records.known(name)
     if now.phase != "ledger":
         return 0
+    yield from import_rest(standing.table, terms)
     # Whoever posts without asking for the phase holds a base row, or waits here until the column is the truth again.
     yield step("adopting.hold_accounts", adoption=name)
+    _refuse_losing(standing, (yield from weigh(standing.table)))
     yield step("adopting.begin_mirroring", adoption=name)
     written = 0
     place: Place | None = yield from first_place(standing.table)

@@ -134,6 +134,10 @@ FROM own_table AS own
 WHERE
     own.own_id = /* text 1 */ %(from_1)s
     AND own.own_id_2 = /* text 2 */ %(from_2)s
+    AND CAST(concat_ws(
+            X'1F', CONVERT(own.own_id USING utf8mb4),
+            CASE WHEN %(two_ids)s THEN CONVERT(own.own_id_2 USING utf8mb4) END
+        ) AS binary) = CAST(%(row_key)s AS binary)
     AND (%(only_value)s IS NULL OR CAST(CONVERT(own.own_only USING utf8mb4) AS binary) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL)
 FOR UPDATE;
@@ -264,7 +268,10 @@ SELECT
                 seen.units = balance.posted AND seen.currency = balance.currency, 0
             ) THEN 1
         END
-    ) AS unequal
+    ) AS unequal,
+    count(
+        CASE WHEN mapped.account_id IS NOT NULL AND NOT coalesce(seen.currency = balance.currency, 0) THEN 1 END
+    ) AS other_currency
 FROM seen
 LEFT JOIN lastro.adoption_row AS mapped ON seen.row_key = mapped.row_key AND mapped.adoption = %(adoption)s
 LEFT JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id;
@@ -274,4 +281,10 @@ LEFT JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id;
 -- locks: the row   returns: nothing
 UPDATE own_table
 SET own_balance = _utf8mb4 %(written)s
-WHERE own_id = /* text 1 */ %(from_1)s AND own_id_2 = /* text 2 */ %(from_2)s;
+WHERE
+    own_id = /* text 1 */ %(from_1)s
+    AND own_id_2 = /* text 2 */ %(from_2)s
+    AND CAST(concat_ws(
+            X'1F', CONVERT(own_id USING utf8mb4),
+            CASE WHEN %(two_ids)s THEN CONVERT(own_id_2 USING utf8mb4) END
+        ) AS binary) = CAST(%(row_key)s AS binary);

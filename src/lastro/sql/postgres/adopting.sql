@@ -270,20 +270,25 @@ WHERE
 
 -- name: compose_guard
 -- The statements that make the triggers on the old column, where they aren't there. They let everything pass until the
--- adoption's phase is `ledger`.
+-- adoption's phase is `ledger`. They fire after the row is written, so that they see what other triggers made of it.
 -- locks: none; what it composes takes SHARE ROW EXCLUSIVE on the table   returns: 1 row
 SELECT
     CASE WHEN count(*) = 0 THEN format(
-        'CREATE TRIGGER %%I BEFORE UPDATE OF %%I ON %%s FOR EACH ROW WHEN (old.%%I IS DISTINCT FROM new.%%I)'
+        'CREATE TRIGGER %%I AFTER UPDATE ON %%s FOR EACH ROW WHEN (old.%%I IS DISTINCT FROM new.%%I)'
         || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);'
-        || ' CREATE TRIGGER %%I BEFORE INSERT ON %%s FOR EACH ROW WHEN (coalesce(new.%%I, 0) <> 0)'
+        || ' CREATE TRIGGER %%I AFTER INSERT ON %%s FOR EACH ROW WHEN (coalesce(new.%%I, 0) <> 0)'
+        || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);'
+        || ' CREATE TRIGGER %%I BEFORE TRUNCATE ON %%s'
         || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);',
-        %(trigger_name)s::text || '_u', %(balance)s::text,
+        %(trigger_name)s::text || '_u',
         coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
         %(balance)s::text, %(balance)s::text, %(adoption)s::text,
         %(trigger_name)s::text || '_i',
         coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
-        %(balance)s::text, %(adoption)s::text
+        %(balance)s::text, %(adoption)s::text,
+        %(trigger_name)s::text || '_t',
+        coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
+        %(adoption)s::text
     ) ELSE '' END AS script
 FROM pg_trigger AS guard
 INNER JOIN pg_class AS relation ON guard.tgrelid = relation.oid
@@ -296,9 +301,11 @@ WHERE
 -- The statements that take the triggers away.
 -- locks: none; what it composes takes ACCESS EXCLUSIVE on the table   returns: 1 row
 SELECT format(
-    'DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s;',
+    'DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s;',
     %(trigger_name)s::text || '_u',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
     %(trigger_name)s::text || '_i',
+    coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
+    %(trigger_name)s::text || '_t',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text)
 ) AS script;

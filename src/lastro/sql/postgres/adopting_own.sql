@@ -129,6 +129,9 @@ FROM own_table AS own
 WHERE
     own.own_id = %(from_1)s
     AND own.own_id_2 = %(from_2)s
+    AND concat_ws(
+        chr(31), own.own_id::text, CASE WHEN %(two_ids)s::boolean THEN own.own_id_2::text END
+    ) = %(row_key)s::text
     AND (%(only_value)s::text IS NULL OR own.own_only::text = %(only_value)s::text)
     AND (NOT %(only_null)s::boolean OR own.own_null IS NULL)
 FOR NO KEY UPDATE OF own;
@@ -261,7 +264,10 @@ SELECT
                 seen.units = balance.posted AND seen.currency = balance.currency, false
             ) THEN 1
         END
-    ) AS unequal
+    ) AS unequal,
+    count(
+        CASE WHEN mapped.account_id IS NOT NULL AND NOT coalesce(seen.currency = balance.currency, false) THEN 1 END
+    ) AS other_currency
 FROM seen
 LEFT JOIN lastro.adoption_row AS mapped ON seen.row_key = mapped.row_key AND mapped.adoption = %(adoption)s::text
 LEFT JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id;
@@ -271,4 +277,9 @@ LEFT JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id;
 -- locks: the row   returns: nothing
 UPDATE own_table
 SET own_balance = %(written)s
-WHERE own_id = %(from_1)s AND own_id_2 = %(from_2)s;
+WHERE
+    own_id = %(from_1)s
+    AND own_id_2 = %(from_2)s
+    AND concat_ws(
+        chr(31), own_id::text, CASE WHEN %(two_ids)s::boolean THEN own_id_2::text END
+    ) = %(row_key)s::text;

@@ -123,6 +123,8 @@ FROM own_table AS own
 WHERE
     own.own_id = %(from_1)s
     AND own.own_id_2 = %(from_2)s
+    AND CAST(own.own_id AS text)
+    || CASE WHEN %(two_ids)s THEN char(31) || CAST(own.own_id_2 AS text) ELSE '' END = %(row_key)s
     AND (%(only_value)s IS NULL OR CAST(own.own_only AS text) = %(only_value)s)
     AND (NOT %(only_null)s OR own.own_null IS NULL);
 
@@ -246,7 +248,10 @@ SELECT
                 seen.units = balance.posted AND seen.currency = balance.currency, 0
             ) THEN 1
         END
-    ) AS unequal
+    ) AS unequal,
+    count(
+        CASE WHEN mapped.account_id IS NOT NULL AND NOT coalesce(seen.currency = balance.currency, 0) THEN 1 END
+    ) AS other_currency
 FROM seen
 LEFT JOIN lastro_adoption_row AS mapped ON seen.row_key = mapped.row_key AND mapped.adoption = %(adoption)s
 LEFT JOIN lastro_balance AS balance ON mapped.account_id = balance.account_id;
@@ -256,4 +261,8 @@ LEFT JOIN lastro_balance AS balance ON mapped.account_id = balance.account_id;
 -- locks: the row   returns: nothing
 UPDATE own_table
 SET own_balance = CAST(%(written)s AS integer)
-WHERE own_id = %(from_1)s AND own_id_2 = %(from_2)s;
+WHERE
+    own_id = %(from_1)s
+    AND own_id_2 = %(from_2)s
+    AND CAST(own_id AS text)
+    || CASE WHEN %(two_ids)s THEN char(31) || CAST(own_id_2 AS text) ELSE '' END = %(row_key)s;
