@@ -28,12 +28,15 @@ class App:
             held = self._ledger.within(self._connection)
             # Holds the phase until the commit: whoever changes it waits for us, so both sides never part.
             phase = held.adopting.phase("users")
-            if phase != "ledger":
-                self._write(giver, taker, cents)
+            replayed = False
             if phase != "importing":
-                held.post(
-                    key=key, kind="payment", debit=f"user:{giver}", credit=f"user:{taker}", amount=cents, currency="EUR"
-                )
+                debit, credit = f"user:{giver}", f"user:{taker}"
+                replayed = held.post(
+                    key=key, kind="payment", debit=debit, credit=credit, amount=cents, currency="EUR"
+                ).replayed
+            # A retry of what was posted has written the column before.
+            if phase != "ledger" and not replayed:
+                self._write(giver, taker, cents)
         return phase
 
     def old_code(self, user: int, cents: int) -> None:
