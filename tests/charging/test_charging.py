@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -127,6 +128,69 @@ def test_a_price_that_changed_charges_no_period_again(shop: Shop) -> None:
         shop.table.run(connection, shop.table.update(job()))
     assert shop.tick(HOUR) == {"conflict": 1, "charged": 1}
     assert shop.balance() == 1_000 - 10 - 25
+
+
+def test_a_job_of_anothers_name_goes_not_free(shop: Shop) -> None:
+    """A key that names another account's charge, or no charge at all, is no charge of this job: it stops, and says why."""
+    shop.fund(1_000)
+    shop.ledger.open_account("customer:43", "USD")
+    shop.ledger.credit("customer:43", "USD", amount=1_000, key="payment:43")
+    shop.table.add(job())
+    assert shop.tick() == {"charged": 1}
+    with shop.table.transaction() as connection:
+        shop.table.run(connection, (f"UPDATE {shop.table.table} SET account = 'customer:43'", []))
+        shop.table.run(connection, shop.table.update(job()))
+    shop.ledger.debit(CLIENT, "USD", amount=10, key="job:j2:period:2026-03-27T23:00:00Z", cause="invoice:9")
+    shop.table.add(job(2))
+    assert shop.tick(HOUR) == {"stopped": 2}
+    for stopped in shop.table.all().values():
+        assert (stopped.stopped_at, stopped.stopped_because) == (START, "transfer_conflict")
+        assert stopped.charged_until == START
+
+
+@pytest.mark.parametrize("refusal", [lastro.SchemaOutdated, lastro.UnreadableRow, lastro.NotInTransaction])
+def test_an_operators_error_stops_no_job(
+    shop: Shop, refusal: type[lastro.Refusal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What says nothing about a job comes out of the tick, and the jobs run on."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise refusal("not now")
+
+    shop.fund(1_000)
+    shop.table.add(job(), job(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(lastro.ledger.HeldLedger, "debit", refuse)
+        patch.setattr(lastro.ledger.AsyncHeldLedger, "debit", refuse)
+        with pytest.raises(refusal):
+            shop.tick()
+    assert [one.stopped_at for one in shop.table.all().values()] == [None, None]
+    assert shop.tick() == {"charged": 2}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"amount": 0},
+        {"time_zone": "Mars/Base"},
+        {"charged_until": START - HOUR},
+        {"id": "x" * 201},
+        {"account": "world"},
+    ],
+)
+def test_a_job_that_is_none_holds_no_other_up(
+    shop: Shop, wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is passed over, with one ERROR a tick, and isn't charged or stopped; the jobs behind it are charged."""
+    shop.fund(1_000)
+    bad = job(look_at=START - HOUR)._replace(**wrong)
+    shop.table.add(bad, job(2))
+    for after in (timedelta(0), HOUR):
+        caplog.clear()
+        with caplog.at_level(logging.ERROR, "lastro.charging"):
+            assert shop.tick(after) == {"failed": 1, "charged": 1}
+        assert [record.getMessage().split()[1] for record in caplog.records] == [bad.id]
+    assert shop.table.all()[bad.id] == bad
 
 
 @pytest.mark.case("C076")

@@ -166,3 +166,30 @@ def test_an_adjustment_explains_the_balance_and_leaves_it_alone(hands: Hands, ch
     assert (again.drifted, again.adjusted, again.open_incidents) == (0, 0, 2)
     assert all(incident.cleared_at for incident in hands.ledger.incidents())
     assert_balanced(hands.ledger)
+
+
+@pytest.mark.case("C073")
+def test_a_taken_key_of_an_adjustment_is_told(hands: Hands, caplog: pytest.LogCaptureFixture) -> None:
+    """Each round says that somebody's transfer stands under the key; the others are adjusted, the incident stays open."""
+    for account in ("a", "b"):
+        hands.open(account)
+    hands.found()
+    hands.base("a", "amount = amount + 5")
+    hands.found()
+    (incident,) = hands.ledger.incidents()
+    key = f"adjustment:{incident.id}"
+    hands.ledger.post(key=key, kind="fund", debit="world", credit="b", amount=1, currency="BRL")
+    hands.base("b", "amount = amount + 7")
+    for adjusted in (1, 0):
+        caplog.clear()
+        with caplog.at_level(logging.ERROR, "lastro.reconciliation"):
+            assert hands.ledger.reconcile(on_drift="adjust", full=True).adjusted == adjusted
+        told = [message for message in map(logging.LogRecord.getMessage, caplog.records) if "not adjusted" in message]
+        assert len(told) == 1
+        assert repr(key) in told[0]
+    assert incident.id in {each.id for each in hands.ledger.incidents()}
+    # The reconciler's own adjustment under its key is none of that, also where the account drifts again.
+    hands.base("b", "amount = amount + 7")
+    caplog.clear()
+    hands.ledger.reconcile(on_drift="adjust", full=True)
+    assert [key in record.getMessage() for record in caplog.records if "not adjusted" in record.getMessage()] == [True]

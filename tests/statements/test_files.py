@@ -21,7 +21,14 @@ from lastro.statements.csv_file import safe
 
 BEGINS = datetime(2026, 1, 1, tzinfo=UTC)
 LARGEST = 2**63 - 1
-DANGEROUS = ("=1+1", "+1", "-1", "@sum(a1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "'=1", "'quoted")
+DANGEROUS = (
+    "=1+1", "+1", "-1", "@sum(a1)", "\ta", "\ra", "\na", "  =1", "＝1", "'=1", "'quoted", "\u200b=1", "\ufeff-1",
+    "\u202e \u2060+1",
+)  # fmt: skip
+SPLIT = {
+    "a;=1": "a;'=1", "a\t@b": "a\t'@b", "a\n\u200b-1;b;+1": "a\n'\u200b-1;b;'+1", "a\r\n=1": "a\r\n'=1", "\t=1": "'\t'=1",
+    "a;'b": "a;''b", "a; b=1": "a; b=1",
+}  # fmt: skip
 MARKUP = '<script>alert(1)</script> & "it\'s"'
 
 
@@ -103,9 +110,20 @@ def test_no_cell_is_a_formula() -> None:
         row = cells(written("csv", [named]))[1]
         for column in ("key", "cause", "source", "actor", "reverses", "counter_account", "kind", "account"):
             assert row[column].replace("\r\n", "\n").startswith("'"), (column, text)
-    for text in ("order:1", "a=b", "a'b", ""):
+    for text, marked in SPLIT.items():
+        assert safe(text) == marked
+    for text in ("order:1", "a=b", "a'b", "\u200b", ""):
         assert safe(text) == text
     assert cells(written("csv", [line(signed=-5)]))[1]["amount_minor"] == "-5"
+
+
+def test_each_cell_is_quoted() -> None:
+    """A separator of another country's splits no cell in two, and amounts stay plain numbers between their quotes."""
+    text = written("csv", [line(signed=-5, balance=-5, key="a;=1+1", counter_account='b"c')]).decode()
+    entry = text.split("\r\n")[2]
+    assert '"-0.05","-5","-0.05","-5","BRL"' in entry
+    assert '"b""c","a;\'=1+1",' in entry
+    assert all(row.startswith('"') and row.endswith('"') for row in text.splitlines())
 
 
 def test_a_page_shows_markup_as_text() -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lastro.charging.job import AsyncJobs, Job, Jobs, checked_job
-from lastro.charging.terms import ChargingTerms, charge_of, charged, checked_terms, ended, refused
-from lastro.errors import Fault, InsufficientFunds, Refusal
+from lastro.charging.terms import JOBS_OWN, ChargingTerms, charge_of, charged, checked_terms, ended, refused
+from lastro.errors import Fault, InsufficientFunds, InvalidInput
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
 from lastro.model.transfer import Posted
 from lastro.telemetry import measure
@@ -22,7 +22,7 @@ from lastro.workers.loop import Facts
 
 INTERVAL_MS: Final = 1_000
 JITTER: Final = 0.1
-# Charges of one tick, each a transaction of its own; jobs that a fault kept from being charged in it.
+# Charges of one tick, each a transaction of its own; jobs that were not to be charged in it.
 CHARGES_A_TICK_MAX: Final = 1_000
 FAILED_A_TICK_MAX: Final = 100
 
@@ -36,8 +36,9 @@ class Charger:
     One tick charges the jobs that are due, each period in a transaction of the application's, and several chargers may
     share the work. A worker for `Loop` and `Crew`, or call `run_once` yourself.
 
-    A fault (a lock that wasn't granted) leaves its job for the next tick. Measures `lastro_charges` by outcome: charged,
-    replayed, conflict (charged before at another price), short, stopped, ended, failed.
+    A fault (a lock that wasn't granted) leaves its job for the next tick, as does a job that can't be one (an amount of
+    0), with an ERROR in the log. Refusals that are no job's own, like SchemaOutdated, raise. Measures `lastro_charges`
+    by outcome: charged, replayed, conflict (charged before at another price), short, stopped, ended, failed.
     """
 
     name = "charger"
@@ -83,11 +84,11 @@ class Charger:
                 job, outcome = self._charge(self._ledger.within(connection), checked_job(claimed))
                 self._jobs.store(connection, job)
                 return outcome
-        except Fault as fault:
-            if claimed is None:
+        except (Fault, InvalidInput) as error:
+            if not isinstance(claimed, Job):
                 raise
             failed.add(claimed.id)
-            _log.warning("job %s was not charged this time (%s): %s", claimed.id, fault.code, fault)
+            _tell_failed(claimed, error)
             return "failed"
 
     def _charge(self, held: HeldLedger, job: Job) -> tuple[Job, str]:
@@ -96,7 +97,7 @@ class Charger:
             return ended(job), "ended"
         try:
             posted = self._debit(held, job, charge.wanted)
-        except Refusal as refusal:
+        except JOBS_OWN as refusal:
             _log.info("job %s was not charged (%s): %s", job.id, refusal.code, refusal)
             return refused(job, charge.period, refusal, self._terms)
         return charged(job, charge.period), "replayed" if posted.replayed else "charged"
@@ -115,8 +116,9 @@ class AsyncCharger:
     One tick charges the jobs that are due, each period in a transaction of the application's, and several chargers may
     share the work. Await `run_once` as often as jobs may fall due.
 
-    A fault (a lock that wasn't granted) leaves its job for the next tick. Measures `lastro_charges` by outcome: charged,
-    replayed, conflict (charged before at another price), short, stopped, ended, failed.
+    A fault (a lock that wasn't granted) leaves its job for the next tick, as does a job that can't be one (an amount of
+    0), with an ERROR in the log. Refusals that are no job's own, like SchemaOutdated, raise. Measures `lastro_charges`
+    by outcome: charged, replayed, conflict (charged before at another price), short, stopped, ended, failed.
     """
 
     name = "charger"
@@ -162,11 +164,11 @@ class AsyncCharger:
                 job, outcome = await self._charge(self._ledger.within(connection), checked_job(claimed))
                 await self._jobs.store(connection, job)
                 return outcome
-        except Fault as fault:
-            if claimed is None:
+        except (Fault, InvalidInput) as error:
+            if not isinstance(claimed, Job):
                 raise
             failed.add(claimed.id)
-            _log.warning("job %s was not charged this time (%s): %s", claimed.id, fault.code, fault)
+            _tell_failed(claimed, error)
             return "failed"
 
     async def _charge(self, held: AsyncHeldLedger, job: Job) -> tuple[Job, str]:
@@ -175,7 +177,7 @@ class AsyncCharger:
             return ended(job), "ended"
         try:
             posted = await self._debit(held, job, charge.wanted)
-        except Refusal as refusal:
+        except JOBS_OWN as refusal:
             _log.info("job %s was not charged (%s): %s", job.id, refusal.code, refusal)
             return refused(job, charge.period, refusal, self._terms)
         return charged(job, charge.period), "replayed" if posted.replayed else "charged"
@@ -187,3 +189,9 @@ class AsyncCharger:
             if self._terms.on_short != "overdraw":
                 raise
             return await held.debit(job.account, job.currency, **wanted, overdraw=True)
+
+
+def _tell_failed(job: Job, error: Fault | InvalidInput) -> None:
+    # A fault passes; what is wrong with the job stays until somebody mends its row.
+    level = logging.WARNING if isinstance(error, Fault) else logging.ERROR
+    _log.log(level, "job %s was not charged this time (%s): %s", job.id, error.code, error)

@@ -8,12 +8,26 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from lastro.charging.job import Job
-from lastro.errors import InsufficientFunds, InvalidInput, Refusal, TransferConflict
+from lastro.errors import (
+    AccountClosed,
+    AmountOutOfRange,
+    CurrencyMismatch,
+    InsufficientFunds,
+    InvalidInput,
+    KindNotAllowed,
+    Refusal,
+    TransferConflict,
+    UnknownAccount,
+)
 from lastro.model.periods import Stretch, period_from
 
 OnShort: TypeAlias = Literal["stop", "grace", "overdraw"]
 ON_SHORT: tuple[OnShort, ...] = get_args(OnShort)
 ENDED = "ended"
+# What speaks of one job. Every other refusal (tables missing, a row that can't be read) is the operator's to mend.
+JOBS_OWN = (
+    AccountClosed, AmountOutOfRange, CurrencyMismatch, InsufficientFunds, KindNotAllowed, TransferConflict, UnknownAccount,
+)  # fmt: skip
 
 
 class ChargingTerms(NamedTuple):
@@ -86,8 +100,9 @@ def refused(job: Job, period: Stretch, refusal: Refusal, terms: ChargingTerms) -
     """
     Return *job* after its charge was refused, and what that comes to: stopped, or running on while its grace lasts.
     """
-    if isinstance(refusal, TransferConflict):
-        # The key says that this period was charged, if at another price: once is once.
+    if isinstance(refusal, TransferConflict) and refusal.fields.keys() <= {"amount"}:
+        # This period was charged to this account, if at another price (or was retired, and nothing differs): once is
+        # once. What differs otherwise is no charge of this job, and the job stops.
         return charged(job, period), "conflict"
     grace_ends_at = period.start + terms.grace
     if isinstance(refusal, InsufficientFunds) and job.look_at < grace_ends_at:

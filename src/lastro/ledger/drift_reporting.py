@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 
+from lastro.errors import TransferConflict
 from lastro.model.incident import Incident
 from lastro.telemetry import measure
 
@@ -36,3 +37,10 @@ def tell(incident: Incident) -> None:
         agreed,
         incident.id,
     )
+
+
+def tell_conflict(conflict: TransferConflict) -> None:
+    """
+    Say that an incident can't be adjusted, as its key is taken.
+    """
+    _log.error("not adjusted: %s", conflict)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lastro.errors import InvalidInput
 from lastro.ledger.asking import Ask, Asks, limit_within, positive
-from lastro.ledger.drift_reporting import tell
+from lastro.ledger.drift_reporting import tell, tell_conflict
 from lastro.model.incident import ON_DRIFT, Incident, Reconciled
 from lastro.model.limits import ACTOR_CHARACTERS_MAX, BALANCE_MAX, EXPLANATION_CHARACTERS_MAX, INCIDENTS_LISTED_MAX
 from lastro.model.text import shown, text
@@ -26,7 +26,7 @@ class AsksReconciliation(Asks):
         checked = next((word for word in ON_DRIFT if word == on_drift), None)
         if checked is None:
             raise InvalidInput(f"on_drift is one of {', '.join(ON_DRIFT)}; got {shown(on_drift)}", argument="on_drift")
-        terms = reconciling.Terms(_flag(full, "full"), checked, self.now(), tell, after_batch)
+        terms = reconciling.Terms(_flag(full, "full"), checked, self.now(), tell, tell_conflict, after_batch)
         return reconciling.reconcile(terms)
 
     def incidents(self, *, only_open: object, before: object, limit: int) -> Ask[list[Incident]]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from lastro.errors import TransferConflict
 from lastro.model.account import WORLD
 from lastro.model.limits import ADJUSTMENT_LOCK_TIMEOUT_MS, AMOUNT_MAX
 from lastro.model.text import metadata_json
 from lastro.plans.comparing import look_at
 from lastro.plans.drift import Look
 from lastro.plans.plan import Plan, Row, step
+from lastro.plans.transfers import find_transfer
 from lastro.plans.waiting import patiently
 
 KIND: Final = "adjustment"
@@ -24,7 +26,8 @@ def adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[b
     Write the adjustment of an incident, once, where the balance still differs; return whether it was written now.
 
     The account's base row is locked, so that the entry stands in the chain where it belongs. A balance kept summed is
-    its own history: no entry can change by how much it differs.
+    its own history: no entry can change by how much it differs. Raises TransferConflict where the key of the adjustment
+    names a transfer that isn't one.
     """
     return (yield from patiently(_adjust(account_id, incident_id, now=now), ADJUSTMENT_LOCK_TIMEOUT_MS))
 
@@ -38,8 +41,26 @@ def _adjust(account_id: int, incident_id: int, *, now: datetime | None) -> Plan[
     difference = look.stored - look.history
     if look.keeping == "summed" or not 0 < abs(difference) <= AMOUNT_MAX:
         return False
-    written = yield step("adjusting.write", **_entry(look, difference, locked[0], incident_id), now=now)
+    entry = _entry(look, difference, locked[0], incident_id)
+    written = yield step("adjusting.write", **entry, now=now)
+    if not written:
+        yield from _refuse_taken(entry)
     return bool(written)
+
+
+def _refuse_taken(entry: dict[str, object]) -> Plan[None]:
+    stored = yield from find_transfer(str(entry["key"]))
+    if stored is None:
+        return
+    pairs = {name: (getattr(stored, name), entry[name]) for name in ("kind", "cause", "source")}
+    fields = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    if fields:
+        raise TransferConflict(
+            f"key {stored.key!r} names a transfer that isn't the adjustment of this incident ({', '.join(fields)}): the "
+            "account can't be adjusted under it; find out whose transfer that is",
+            key=stored.key,
+            fields=fields,
+        )
 
 
 def _entry(look: Look, difference: int, locked: Row, incident_id: int) -> dict[str, object]:

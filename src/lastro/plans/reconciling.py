@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from lastro.errors import LockTimeout, Refusal
+from lastro.errors import LockTimeout, Refusal, TransferConflict
 from lastro.model.incident import Incident, IncidentRule, OnDrift, Reconciled
 from lastro.model.limits import BALANCE_MAX, RECONCILIATION_ACCOUNTS_MAX, RECONCILIATION_SCANNED_MAX
 from lastro.plans.adjusting import adjust
@@ -24,6 +24,8 @@ from lastro.plans.settling import State, settle
 AfterBatch: TypeAlias = Callable[[int], bool]
 # Told of each incident that was opened, once it is committed.
 OnIncident: TypeAlias = Callable[[Incident], None]
+# Told where the key of an adjustment is taken by a transfer of somebody else's.
+OnConflict: TypeAlias = Callable[[TransferConflict], None]
 
 # Between the look that finds drift and the one that confirms it.
 PAUSE_BEFORE_CONFIRMING_MS: Final = 20
@@ -40,6 +42,7 @@ class Terms(NamedTuple):
     on_drift: OnDrift
     now: datetime | None
     on_incident: OnIncident
+    on_conflict: OnConflict
     after_batch: AfterBatch | None = None
 
 
@@ -111,17 +114,20 @@ def _reconcile_batch(account_ids: Sequence[int], state: State, terms: Terms) -> 
         terms.on_incident(incident)
     adjusted = 0
     if terms.on_drift == "adjust":
-        adjusted = yield from _adjust_all(noted, now=terms.now)
+        adjusted = yield from _adjust_all(noted, terms)
     return _Batch(len(noted.unexplained), len(noted.opened), adjusted)
 
 
-def _adjust_all(noted: Noted, *, now: datetime | None) -> Course[int]:
+def _adjust_all(noted: Noted, terms: Terms) -> Course[int]:
     adjusted = 0
     for account_id, incidents in sorted(noted.unexplained.items()):
         if "balance" not in incidents:
             continue
         try:
-            adjusted += yield Act(partial(adjust, account_id, incidents["balance"], now=now))
+            adjusted += yield Act(partial(adjust, account_id, incidents["balance"], now=terms.now))
+        except TransferConflict as conflict:
+            # No later round can adjust it either: the incident stays, and each round says so.
+            terms.on_conflict(conflict)
         except (Refusal, LockTimeout):
             # A registered kind may keep adjustments off this account, or somebody holds its row: the incident stays.
             continue

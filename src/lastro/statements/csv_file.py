@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import IO, Final
+from unicodedata import category
 
 from lastro.model.statement import StatementHead, StatementLine
 from lastro.statements.amounts import decimal_text, moment_text, places_of
@@ -15,9 +17,12 @@ COLUMNS: Final = (
     "line", "transfer_id", "recorded_at", "occurred_at", "kind", "side", "amount", "amount_minor", "balance",
     "balance_minor", "currency", "account", "counter_account", "key", "cause", "reverses", "source", "actor",
 )  # fmt: skip
-# A spreadsheet takes a cell that begins so for a formula, whoever wrote it, behind blanks too; an apostrophe says that
-# it is text. A text that begins with one gets a second, so that the first is always ours.
-_FORMULA: Final = tuple("=+-@\t\r\n'＝＋－＠")
+# A spreadsheet takes a cell that begins so for a formula, whoever wrote it, behind blanks and what can't be seen too; an
+# apostrophe says that it is text. A text that begins with one gets a second, so that the first is always ours.
+_FORMULA: Final = frozenset("=+-@'＝＋－＠")
+# A spreadsheet that was told of another separator, or that minds no quotes, begins a cell behind each of these.
+_SEPARATOR: Final = re.compile(r"([;\t\r\n])")
+_INVISIBLE: Final = "Cf"
 
 
 def safe(text: str | None) -> str:
@@ -26,12 +31,19 @@ def safe(text: str | None) -> str:
     """
     if not text:
         return ""
-    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
+    marked = "".join(f"'{cell}" if _is_formula(cell) else cell for cell in _SEPARATOR.split(text))
+    return f"'{marked}" if text[0] in "\t\r\n" else marked
+
+
+def _is_formula(cell: str) -> bool:
+    begins = next((each for each in cell if not each.isspace() and category(each) != _INVISIBLE), "")
+    return begins in _FORMULA
 
 
 class CsvWriter:
     """
-    Writes UTF-8 with lines as RFC 4180 has them. Amounts twice: as people write them, and as whole minor units.
+    Writes UTF-8 with lines as RFC 4180 has them, each cell in quotes. Amounts twice, as plain numbers: as people write
+    them, and as whole minor units.
     """
 
     def __init__(self, head: StatementHead, file: IO[bytes]) -> None:
@@ -40,7 +52,7 @@ class CsvWriter:
         self._places = places_of(head.currency)
         self._file = file
         self._text = io.StringIO(newline="")
-        self._rows = csv.writer(self._text)
+        self._rows = csv.writer(self._text, quoting=csv.QUOTE_ALL)
         self._rows.writerow(COLUMNS)
         self._balance_row("opening", head.opening, moment_text(head.since))
 

@@ -68,8 +68,8 @@ CREATE TABLE lastro.outbox_lane (
     lane smallint NOT NULL,
     token bigint NOT NULL DEFAULT 0,
     holder varchar(255),
-    leased_until timestamptz NOT NULL DEFAULT '-infinity',
-    worked_at timestamptz NOT NULL DEFAULT '-infinity',
+    leased_until timestamptz NOT NULL DEFAULT 'epoch',
+    worked_at timestamptz NOT NULL DEFAULT 'epoch',
     published bigint NOT NULL DEFAULT 0,
     CONSTRAINT outbox_lane_once PRIMARY KEY (lane),
     CONSTRAINT outbox_lane_known CHECK (lane BETWEEN 0 AND 15)

@@ -63,7 +63,7 @@ RETURNING lane.lane;
 -- Let another relay have the lane.
 -- locks: the lane's row   returns: nothing
 UPDATE lastro.outbox_lane AS lane
-SET leased_until = '-infinity', holder = NULL
+SET leased_until = 'epoch', holder = NULL
 WHERE lane.lane = %(lane)s::smallint AND lane.token = %(token)s::bigint;
 
 -- name: due_keys
