@@ -10,9 +10,10 @@ import pytest
 from lastro import Ledger
 from lastro.testing import temporary_ledger
 from tests.reconciling.planting import Hands
+from tests.support.fixtures import observer, session
 from tests.support.stores import LOCK_TIMEOUT_MS, STORES
 
-pytest_plugins = ["tests.support.fixtures"]
+__all__ = ["hands", "observer", "session"]
 
 
 @pytest.fixture(params=STORES)
