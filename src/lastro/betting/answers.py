@@ -27,6 +27,7 @@ from lastro.errors import (
     UnknownMarket,
 )
 from lastro.model.bet import BetIntent, PlacedBet
+from lastro.model.text import as_differences
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.transfers import Terms
 
@@ -87,9 +88,8 @@ def again(wanted: BetIntent, row: Row) -> Plan[Answer]:
     asked = wanted.asked()
     fields = {name: (row["asked"].get(name), asked[name]) for name in asked if row["asked"].get(name) != asked[name]}
     if fields:
-        differences = "; ".join(f"{name}: stored {there!r}, given {given!r}" for name, (there, given) in fields.items())
         raise BetConflict(
-            f"submission {wanted.key!r} was another bet ({differences}); one key names one intended bet: use a new key "
+            f"submission {wanted.key!r} was another bet ({as_differences(fields)}); one key names one intended bet: use a new key "
             "for a new one",
             key=wanted.key,
             fields=fields,

@@ -17,7 +17,7 @@ from lastro.model.hold import BETTING_OWNER, HoldIntent
 from lastro.model.limits import BET_RETURN_MAX, EXPOSURE_SLICES, PLACEMENT_PAUSE_MS, PLACEMENT_TRIES_MAX
 from lastro.model.odds import shown_odds
 from lastro.model.text import read_metadata
-from lastro.plans.accounts import find_facts, kept_changing, refuse_closed, refuse_unknown
+from lastro.plans.accounts import kept_changing, open_facts
 from lastro.plans.course import Act, Course, Pause
 from lastro.plans.outbox import Event, emit
 from lastro.plans.placing import place as place_hold
@@ -88,7 +88,8 @@ def _place(wanted: BetIntent, terms: Terms) -> Plan[Answer]:
         # Once-only is judged before all else. A repetition may come when the market is long over.
         return (yield from again(wanted, rows[0]))
     struck = strike(wanted, rows)
-    facts = yield from _facts_of(wanted, terms)
+    account = (wanted.account, wanted.currency)
+    facts = (yield from open_facts(terms.directory, (account,)))[account]
     yield TOGETHER
     written = yield from _record(wanted, struck, facts, terms)
     if not written["is_free"]:
@@ -104,15 +105,6 @@ def _place(wanted: BetIntent, terms: Terms) -> Plan[Answer]:
         # What this process believed of the name was of an account that is closed: bet and stake would part.
         raise kept_changing((wanted.account,))
     return PlacedBet(bet, replayed=False)
-
-
-def _facts_of(wanted: BetIntent, terms: Terms) -> Plan[Facts]:
-    account = (wanted.account, wanted.currency)
-    found = yield from find_facts(terms.directory, (account,))
-    if account not in found:
-        yield from refuse_unknown(*account)
-    refuse_closed(found[account])
-    return found[account]
 
 
 def _record(wanted: BetIntent, struck: Struck, facts: Facts, terms: Terms) -> Plan[Row]:

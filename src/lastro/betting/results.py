@@ -16,7 +16,7 @@ from lastro.model.bet import ResultTaken, market_name, result_version, selection
 from lastro.model.limits import ACTOR_CHARACTERS_MAX, SELECTIONS_MAX, SOURCE_CHARACTERS_MAX
 from lastro.model.moment import optional_utc
 from lastro.model.odds import VOID, outcome_word
-from lastro.model.text import optional_text, shown
+from lastro.model.text import as_differences, optional_text, shown
 from lastro.plans.plan import TOGETHER, Plan, Row, Rows, step
 from lastro.plans.transfers import Terms
 
@@ -157,9 +157,8 @@ def _refuse_other(
     if wanted.decided_at is not None and wanted.decided_at != decided_at:
         fields["decided_at"] = (decided_at, wanted.decided_at)
     if fields:
-        differences = "; ".join(f"{name}: stored {one!r}, given {other!r}" for name, (one, other) in fields.items())
         raise ResultConflict(
-            f"result {version} of market {wanted.market!r} is there with other content ({differences}); a correction has "
+            f"result {version} of market {wanted.market!r} is there with other content ({as_differences(fields)}); a correction has "
             "a higher version",
             market=wanted.market,
             version=version,

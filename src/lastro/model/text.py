@@ -104,6 +104,13 @@ def _encodable(value: str, *, argument: str) -> None:
         ) from error
 
 
+def as_differences(fields: Mapping[str, tuple[Any, Any]]) -> str:
+    """
+    Return fields that differ, each stored and given, as a conflict's message says them.
+    """
+    return "; ".join(f"{field}: stored {there!r}, given {given!r}" for field, (there, given) in fields.items())
+
+
 def shown(value: object) -> str:
     """
     Return *value* as it may stand in a message: short, and never an error of its own.

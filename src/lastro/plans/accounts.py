@@ -219,12 +219,20 @@ def sides_of(directory: Directory, wanted: Intent) -> Plan[tuple[Facts, Facts]]:
     Return the facts of both sides of a transfer; raise for one that is unknown or closed.
     """
     debit, credit = account_keys(wanted)
-    found = yield from find_facts(directory, (debit, credit))
-    for side in world_last(debit, credit):
-        if side not in found:
-            yield from refuse_unknown(*side)
-        refuse_closed(found[side])
+    found = yield from open_facts(directory, world_last(debit, credit))
     return found[debit], found[credit]
+
+
+def open_facts(directory: Directory, wanted: Sequence[AccountKey]) -> Plan[dict[AccountKey, Facts]]:
+    """
+    Return the facts of accounts; raise for the first of *wanted* that is unknown or closed.
+    """
+    found = yield from find_facts(directory, wanted)
+    for key in wanted:
+        if key not in found:
+            yield from refuse_unknown(*key)
+        refuse_closed(found[key])
+    return found
 
 
 def world_last(debit: AccountKey, credit: AccountKey) -> tuple[AccountKey, AccountKey]:

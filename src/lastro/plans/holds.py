@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from lastro.errors import HoldClosed, HoldConflict, InvalidInput, UnknownHold
 from lastro.model.hold import BETTING_OWNER, Hold, HoldEvent
+from lastro.model.text import as_differences
 from lastro.plans.accounts import get_account
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.stored import read_event, read_hold, read_identity
@@ -168,9 +169,8 @@ def conflict(key: str, what: str, fields: Mapping[str, tuple[Any, Any]]) -> Hold
     """
     Return the refusal of a key that names another hold or release: the fields that differ, stored and given.
     """
-    differences = "; ".join(f"{field}: stored {there!r}, given {given!r}" for field, (there, given) in fields.items())
     return HoldConflict(
-        f"key {key!r} already names another {what} ({differences}); one key names one intent: find out which of the "
+        f"key {key!r} already names another {what} ({as_differences(fields)}); one key names one intent: find out which of the "
         "two is meant before anything else is done",
         key=key,
         fields=dict(fields),

@@ -19,7 +19,7 @@ from lastro.model.account import Facts
 from lastro.model.hold import Hold, HoldIntent, Placed, differing_hold
 from lastro.model.limits import BALANCE_MAX, LOOKS_MAX
 from lastro.model.text import read_metadata
-from lastro.plans.accounts import find_facts, kept_changing, refuse_closed, refuse_unknown
+from lastro.plans.accounts import kept_changing, open_facts
 from lastro.plans.holds import conflict, find_hold
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.stored import whole
@@ -88,11 +88,7 @@ def _place_locked(wanted: HoldIntent, terms: Terms) -> Plan[Placed]:
 
 def _facts_of(wanted: HoldIntent, terms: Terms) -> Plan[Facts]:
     account = (wanted.account, wanted.currency)
-    found = yield from find_facts(terms.directory, (account,))
-    if account not in found:
-        yield from refuse_unknown(*account)
-    refuse_closed(found[account])
-    return found[account]
+    return (yield from open_facts(terms.directory, (account,)))[account]
 
 
 def _judge(wanted: HoldIntent, believed: Facts, locked: Row, terms: Terms) -> Plan[None]:

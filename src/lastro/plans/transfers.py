@@ -12,7 +12,7 @@ from lastro.model.account import Facts
 from lastro.model.directory import Directory
 from lastro.model.kind import Registry
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN, LOCK_TIMEOUT_MS, UNLOCKED_AMOUNT_MAX
-from lastro.model.text import read_metadata
+from lastro.model.text import as_differences, read_metadata
 from lastro.model.transfer import Intent, Posted, Side, Transfer, differing
 from lastro.plans.plan import Plan, Row, Step
 from lastro.plans.stored import read_transfer
@@ -63,11 +63,8 @@ def replay(stored: Transfer, wanted: Intent) -> Posted:
     """
     fields = differing(stored, wanted)
     if fields:
-        differences = "; ".join(
-            f"{field}: stored {there!r}, given {given!r}" for field, (there, given) in fields.items()
-        )
         raise TransferConflict(
-            f"key {wanted.key!r} already names another transfer ({differences}); "
+            f"key {wanted.key!r} already names another transfer ({as_differences(fields)}); "
             "one key names one intended transfer: find out which of the two is meant before anything else is posted",
             key=wanted.key,
             fields=fields,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from lastro.errors import SerializationLost
 from lastro.model.limits import LOOKS_MAX
-from lastro.plans.accounts import AccountKey, find_facts, kept_changing, open_account, refuse_closed, refuse_unknown
+from lastro.plans.accounts import AccountKey, find_facts, kept_changing, open_account, open_facts
 from lastro.plans.plan import Plan, step
 from lastro.plans.standing import Standing
 from lastro.plans.stored import read_facts, whole
@@ -29,12 +29,8 @@ def hold(keys: Iterable[AccountKey], terms: Terms) -> Plan[dict[AccountKey, Stan
 
     Locks the base rows, in account order, until the end of the transaction. UnknownAccount, AccountClosed.
     """
-    wanted = set(keys)
-    found = yield from find_facts(terms.directory, sorted(wanted))
-    for key in sorted(wanted):
-        if key not in found:
-            yield from refuse_unknown(*key)
-        refuse_closed(found[key])
+    wanted = sorted(set(keys))
+    found = yield from open_facts(terms.directory, wanted)
     if not wanted:
         return {}
     by_id = {facts.id: facts for facts in found.values()}

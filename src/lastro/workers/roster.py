@@ -65,8 +65,7 @@ def workers_for(
     Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for and that the
     environment says enough about), each on connections of its own.
 
-    Raises InvalidInput for a word that names no work, or work that the store refuses.
-    Raises InvalidInput for a word that names no work, and for a relay without a target.
+    Raises InvalidInput for a word that names no work, for work that the store refuses, and for a relay without a target.
     """
     asked = list(dict.fromkeys(work))
     unknown = [word for word in asked if word not in _ROSTER]
