@@ -12,14 +12,18 @@ import sys
 from typing import Any
 
 import lastro
+from lastro.adopting import importing
 from lastro.adopting.declaration import from_json
 from lastro.engine import postgres
 from tests.adopting.stepping import STEPS
+
+ROWS_A_TRANSACTION = 200
 
 
 def main(url: str, name: str, declaration: str, step: str, statements: str) -> None:
     """Do the step, until so many statements were sent."""
     left, execute = int(statements), postgres.execute
+    importing.ADOPTION_IMPORT_ROWS_MAX = ROWS_A_TRANSACTION  # type: ignore[misc]  (several of them, in a small table)
 
     def counted(*given: Any) -> Any:
         nonlocal left
