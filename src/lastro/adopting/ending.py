@@ -158,7 +158,7 @@ def _clear_page(standing: Standing, terms: Terms, *, keep_balances: bool) -> Pla
         return _Cleared()
     emptied, kept = (0, ()) if keep_balances else (yield from _empty(name, rows, terms))
     named = kept[:ROWS_NAMED_MAX]
-    yield step("adopting.forget_rows", adoption=name, row_keys=[row["row_key"] for row in rows])
+    yield step("adopting.forget_rows", adoption=name, row_key=rows[-1]["row_key"])
     if kept:
         detail = {"accounts": named, "count": len(kept)}
         yield records.event(name, "balances kept", detail=detail, now=terms.now)

@@ -133,6 +133,7 @@ def roll_back(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_ru
     Refused while an account holds what no row could take: its row is gone, or names another currency, or has no account.
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
+    records.refuse_unless(standing, ("importing", "shadow", "ledger"), "rollback")
     leaving, found = standing.phase == "ledger", Unequal(0, 0, 0, 0, 0)
     if leaving and not dry_run:
         yield from import_new(standing.table, terms)

@@ -168,14 +168,10 @@ INNER JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id
 ORDER BY mapped.row_key;
 
 -- name: forget_rows
--- Note no longer whose accounts these rows are.
+-- Note no longer whose accounts the rows are, up to one in the order of their keys.
 -- locks: the rows' own notes   returns: nothing
-DELETE forgotten
-FROM json_table(%(row_keys)s, '$[*]' COLUMNS (
-    row_key varchar(240) CHARACTER SET utf8mb4 PATH '$'
-)) AS given
-STRAIGHT_JOIN lastro.adoption_row AS forgotten
-    ON forgotten.adoption = %(adoption)s AND CAST(given.row_key AS binary) = forgotten.row_key;
+DELETE FROM lastro.adoption_row
+WHERE adoption = %(adoption)s AND row_key <= %(row_key)s;
 
 -- name: account_of
 -- The account of one row.

@@ -158,10 +158,10 @@ INNER JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id
 ORDER BY mapped.row_key;
 
 -- name: forget_rows
--- Note no longer whose accounts these rows are.
+-- Note no longer whose accounts the rows are, up to one in the order of their keys.
 -- locks: the rows' own notes   returns: nothing
 DELETE FROM lastro.adoption_row
-WHERE adoption = %(adoption)s::text AND row_key = ANY(%(row_keys)s::text[]);
+WHERE adoption = %(adoption)s::text AND row_key <= %(row_key)s::text;
 
 -- name: account_of
 -- The account of one row.

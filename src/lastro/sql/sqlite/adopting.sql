@@ -160,10 +160,10 @@ INNER JOIN lastro_balance AS balance ON mapped.account_id = balance.account_id
 ORDER BY mapped.row_key;
 
 -- name: forget_rows
--- Note no longer whose accounts these rows are.
+-- Note no longer whose accounts the rows are, up to one in the order of their keys.
 -- locks: the rows' own notes   returns: nothing
 DELETE FROM lastro_adoption_row
-WHERE adoption = %(adoption)s AND row_key IN (SELECT given.value FROM json_each(%(row_keys)s) AS given);
+WHERE adoption = %(adoption)s AND row_key <= %(row_key)s;
 
 -- name: account_of
 -- The account of one row.
