@@ -38,3 +38,12 @@ def test_psql_opens_the_database_that_is_named(run: Run, capfd: pytest.CaptureFi
     assert (refused.code, refused.error()["code"]) == (1, "refused")
     both = run("db", "psql", "--data", "here", "--database-url", "postgresql://u@h/d")
     assert both.code == 2
+
+
+def test_a_refusal_speaks_of_commands(run: Run) -> None:
+    """What the library calls a method the terminal calls a command, with names that a shell takes as they are."""
+    assert run("migrate").code == 0
+    answer = run("balance", "it's here", "BRL")
+    assert answer.code == 1
+    assert "lastro accounts open 'it'\"'\"'s here' BRL" in answer.err
+    assert "ledger." not in answer.err

@@ -20,6 +20,7 @@ from lastro import config
 from lastro.cli.documents import error_document
 from lastro.cli.exits import NOT_DONE, REFUSED
 from lastro.cli.tables import print_table
+from lastro.cli.wording import in_commands
 from lastro.engine.settings import SQLITE_SCHEME, scheme_of
 from lastro.engine.sqlite_address import address_of
 from lastro.errors import LastroError, Refusal
@@ -131,7 +132,7 @@ class Terminal:
     def fail(self, error: LastroError) -> typer.Exit:
         """Say on stderr what went wrong, without a password in it, and return the exit to raise."""
         document = error_document(error)
-        document["message"] = self.redacted(document["message"])
+        document["message"] = self.redacted(in_commands(document["message"]))
         if self.as_json:
             print(self.redacted(json.dumps({"error": document})), file=sys.stderr)
         else:
