@@ -23,7 +23,8 @@ ROWS_A_TRANSACTION = 200
 def main(url: str, name: str, declaration: str, step: str, statements: str) -> None:
     """Do the step, until so many statements were sent."""
     left, execute = int(statements), postgres.execute
-    importing.ADOPTION_IMPORT_ROWS_MAX = ROWS_A_TRANSACTION  # type: ignore[misc]  (several of them, in a small table)
+    # Several transactions, also in a small table.
+    importing.ADOPTION_IMPORT_ROWS_MAX = ROWS_A_TRANSACTION
 
     def counted(*given: Any) -> Any:
         nonlocal left

@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
+from lastro.adopting import looking
 from lastro.adopting.comparing import Compared, look_behind, look_through
 from lastro.adopting.declaration import OldColumn
 from lastro.adopting.own_table import OwnTable
 from lastro.model.directory import Directory
 from lastro.model.kind import Registry
-from lastro.model.limits import ADOPTION_COMPARE_ROWS_MAX, ADOPTION_DIFFERENCES_MAX
+from lastro.model.limits import ADOPTION_DIFFERENCES_MAX
 from lastro.plans.course import Act
 from lastro.plans.plan import Step
 from lastro.plans.transfers import Terms
 
 pytestmark = [pytest.mark.case("C001"), pytest.mark.req("2.7")]
 
-PAGES = 60
-BYTES_MAX = 12_000_000
+PAGE, PAGES = 200, 100
+BYTES_MAX = 2_000_000
 
 
 class Table:
@@ -36,8 +37,8 @@ class Table:
                 return [{"id_1": 0, "id_2": 0}]
             case "adopting_own.compare":
                 start, self.rows_max = step.params["from_1"], step.params["rows_max"]
-                self.pages += start >= self.pages * ADOPTION_COMPARE_ROWS_MAX
-                rows = ADOPTION_COMPARE_ROWS_MAX if start < (PAGES - 1) * ADOPTION_COMPARE_ROWS_MAX else 1
+                self.pages += start >= self.pages * PAGE
+                rows = PAGE if start < (PAGES - 1) * PAGE else 1
                 return [row(start + place, place) for place in range(1, rows + 1)]
             case "adopting.put_difference":
                 self.noted += 1
@@ -47,7 +48,7 @@ class Table:
 def row(number: int, place: int) -> dict[str, Any]:
     """A row that differs from its account: the column says one more, in another currency."""
     return {
-        "id_1": number, "id_2": number, "row_key": f"a rather long key of a row {number}", "currency": "USD", "raw": "1",
+        "id_1": number, "id_2": number, "row_key": f"{'a rather long key ' * 10}{number}", "currency": "USD", "raw": "1",
         "units": 1, "place": place, "account_id": number, "agreed": 0, "account": f"customer:{number}",
         "account_currency": "BRL", "posted": 0,
     }  # fmt: skip
@@ -73,18 +74,19 @@ def walk(course: Any, table: Table) -> Any:
 
 
 @pytest.mark.parametrize("look", [look_through, look_behind])
-def test_a_table_that_differs_everywhere(look: Any) -> None:
-    """A hundred thousand differing rows are counted, a thousand are noted, and memory stays that of a page."""
+def test_a_table_that_differs_everywhere(look: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand differing rows are counted, a thousand are noted, and memory stays that of a page."""
     own = OwnTable(OldColumn("users", "users", "id", "balance", "customer:{id}", currency="BRL"), (False,))
     table = Table()
+    monkeypatch.setattr(looking, "ADOPTION_COMPARE_ROWS_MAX", PAGE)
     tracemalloc.start()
     try:
         done, ended = walk(look(own, Terms(Directory(), Registry()), settle_ms=1), table)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    rows = (PAGES - 1) * ADOPTION_COMPARE_ROWS_MAX + 1
+    rows = (PAGES - 1) * PAGE + 1
     assert isinstance(done, Compared)
     assert (done.rows, done.differing, ended) == (rows, rows, False)
-    assert (table.noted, table.pages, table.rows_max) == (ADOPTION_DIFFERENCES_MAX, PAGES, ADOPTION_COMPARE_ROWS_MAX)
+    assert (table.noted, table.pages, table.rows_max) == (ADOPTION_DIFFERENCES_MAX, PAGES, PAGE)
     assert peak < BYTES_MAX, f"{peak} bytes at the peak"

@@ -7,8 +7,8 @@ from __future__ import annotations
 from functools import partial
 
 from lastro.adopting import records
+from lastro.adopting.accounting import Wanted, open_accounts, sorted_out, without_taken
 from lastro.adopting.bringing import OPENING
-from lastro.adopting.importing import Wanted, open_accounts, sorted_out, without_taken
 from lastro.adopting.own_table import OwnTable
 from lastro.adopting.values import AdoptionReport
 from lastro.errors import AdoptionNotReady
@@ -43,8 +43,8 @@ def admit(
             step="admit",
         )
     make = partial(_admit, standing, terms, row_key=row_key, reason=reason, actor=actor, discard=discard)
-    amount: int = yield from giving_way(lambda: patiently(make(), ADOPTION_LOCK_TIMEOUT_MS))
-    figures = {"posted": 0 if discard else amount, "discarded": amount if discard else 0}
+    yield from giving_way(lambda: patiently(make(), ADOPTION_LOCK_TIMEOUT_MS))
+    figures = {"admitted": int(not discard), "discarded": int(discard)}
     report: AdoptionReport = yield Act(
         partial(records.report, "admit", name, ledger=ledger, now=terms.now, figures=figures), Effect.READ
     )
@@ -59,7 +59,7 @@ def _find(name: str, row: str) -> Plan[str | None]:
 
 def _admit(
     standing: records.Standing, terms: Terms, *, row_key: str, reason: str, actor: str, discard: bool
-) -> Plan[int]:
+) -> Plan[None]:
     table, name = standing.table, standing.name
     # What another transaction believed of its accounts, and took back, mustn't become the account of a row.
     terms = terms._replace(directory=Directory())
@@ -79,7 +79,6 @@ def _admit(
     yield step("adopting.drop_difference", adoption=name, row_key=row_key)
     what, detail = "discarded" if discard else "admitted", {"units": one.units, "reason": reason}
     yield records.event(name, what, row_key=row_key, detail=detail, actor=actor, now=terms.now)
-    return one.units
 
 
 def _hold(standing: records.Standing, terms: Terms, *, row_key: str) -> Plan[tuple[Wanted, int]]:

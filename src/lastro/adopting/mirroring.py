@@ -125,9 +125,11 @@ def _try_page(table: OwnTable, terms: Terms, place: Place) -> Course[_Tried]:
 
 def _row_by_row(table: OwnTable, terms: Terms, place: Place) -> Course[_Tried]:
     page, changed = yield Act(partial(_look_for_changed, table, place), Effect.READ)
-    written, found, problems = 0, [], []
+    written = 0
+    found: list[Found] = []
+    problems: list[str] = []
     for one in changed:
-        alone = partial(write_page, table, terms, place=Place(one.ids, inclusive=True), rows_max=1)
+        alone = partial(write_page, table, terms, place=Place(one.ids, inclusive=True), alone=True)
         try:
             written += (yield from giving_way(alone)).written
         except InvalidInput as error:
@@ -143,33 +145,29 @@ def _look_for_changed(table: OwnTable, place: Place) -> Plan[tuple[Mirrored, Seq
     return page, [one for one in seen if one.units != one.posted]
 
 
-def write_page(
-    table: OwnTable, terms: Terms, *, place: Place, rows_max: int = ADOPTION_MIRROR_ROWS_MAX
-) -> Plan[Mirrored]:
+def write_page(table: OwnTable, terms: Terms, *, place: Place, alone: bool = False) -> Plan[Mirrored]:
     """
-    Write what has changed on one page, in one transaction.
+    Write what has changed on one page, or in its first row *alone*, in one transaction.
     """
-    return (yield from patiently(_write_page(table, terms, place=place, rows_max=rows_max), ADOPTION_LOCK_TIMEOUT_MS))
+    return (yield from patiently(_write_page(table, terms, place=place, alone=alone), ADOPTION_LOCK_TIMEOUT_MS))
 
 
-def _write_page(table: OwnTable, terms: Terms, *, place: Place, rows_max: int) -> Plan[Mirrored]:
+def _write_page(table: OwnTable, terms: Terms, *, place: Place, alone: bool) -> Plan[Mirrored]:
     if (yield from records.phase_of(table.column.name)) != "ledger":
         # Somebody rolled back meanwhile: the column is the truth again.
         return Mirrored(0, 0)
     yield step("adopting.begin_mirroring", adoption=table.column.name)
-    page = yield from write_rows(table, terms, place=place, rows_max=rows_max)
+    page = yield from write_rows(table, terms, place=place, alone=alone)
     yield step("adopting.end_mirroring", adoption=table.column.name)
     return page
 
 
-def write_rows(
-    table: OwnTable, terms: Terms, *, place: Place, rows_max: int = ADOPTION_MIRROR_ROWS_MAX
-) -> Plan[Mirrored]:
+def write_rows(table: OwnTable, terms: Terms, *, place: Place, alone: bool = False) -> Plan[Mirrored]:
     """
-    Write what has changed on one page. The transaction mirrors.
+    Write what has changed on one page, or in its first row *alone*. The transaction mirrors.
     """
     # Read after any other mirror is done: an older balance never comes over a newer one.
-    page, changed = yield from _page_of(table, place, rows_max)
+    page, changed = yield from _page_of(table, place, 1 if alone else ADOPTION_MIRROR_ROWS_MAX)
     for one in changed:
         if one.units != one.posted:
             yield table.step("write_row", **table.row(one.ids), row_key=one.row_key, written=_as_written(table, one))
