@@ -19,6 +19,7 @@ from lastro.cli.terminal import Terminal
 from lastro.cli.working import Data
 from lastro.embedded import resolve
 from lastro.engine.connecting import EMBEDDED_SCHEME
+from lastro.engine.libpq_environment import environment_of
 from lastro.engine.settings import POSTGRES_SCHEMES, redacted, scheme_of
 from lastro.errors import Refusal
 
@@ -123,21 +124,14 @@ def _run_psql(terminal: Terminal, arguments: list[str], environment: dict[str, s
 
 
 def _environment_of(url: str) -> dict[str, str]:
-    """Return this process's environment with what leads to *url*: on a command line everybody would see its password."""
-    from psycopg.pq import Conninfo
-
+    """Return this process's environment with what leads to *url*."""
     if scheme_of(url) == EMBEDDED_SCHEME:
         return resolve(url).server.environment()
     if scheme_of(url) not in POSTGRES_SCHEMES:
         raise Refusal(
             f"psql opens a PostgreSQL database, and {redacted(url)!r} is none: use that database's own program"
         )
-    named = {
-        option.envvar.decode(): option.val.decode()
-        for option in Conninfo.parse(url.encode())
-        if option.val is not None and option.envvar is not None
-    }
-    return dict(os.environ) | named
+    return dict(os.environ) | environment_of(url)
 
 
 def _server(directory: Path) -> EmbeddedServer:

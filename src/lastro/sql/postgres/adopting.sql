@@ -326,8 +326,8 @@ WHERE
 
 -- name: compose_guard
 -- The statements that make the triggers on the old column, where they aren't there. They let everything pass until the
--- adoption's phase is `ledger`. They fire after the row is written, so that they see what other triggers made of it. The
--- column is named within the row, as a text: a trigger that named it otherwise would keep it from being widened.
+-- adoption's phase is `ledger`. They fire after the row is written, so that they see what other triggers made of it.
+-- The column is named within the row, as a text: a trigger that named it otherwise would keep it from being widened.
 -- locks: none; what it composes takes SHARE ROW EXCLUSIVE on the table   returns: 1 row
 SELECT
     CASE WHEN count(*) = 0 THEN format(
