@@ -255,7 +255,7 @@ def test_a_plain_posting_is_no_spend(ledger: Ledger, club: Club, raw: Raw) -> No
     with pytest.raises(UnknownTransfer, match="'plain' took nothing from a member's lots") as refused:
         club.points.refund(key="back", spend="plain")
     assert (refused.value.key, raw.written()) == ("plain", before)
-    ledger.reverse("plain", key="undo")
+    ledger.reverse("plain", new_key="undo")
 
 
 @pytest.mark.req("1.13")
