@@ -108,7 +108,7 @@ COLUMN_CHARACTERS_MAX = 64
 # The key of a row of an old table, its ids as text.
 ROW_KEY_CHARACTERS_MAX = 240
 # Rows of an old table that are imported, or written back, in one transaction; and that are compared in one look.
-ADOPTION_IMPORT_ROWS_MAX = 200
+ADOPTION_IMPORT_ROWS_MAX = 1_000
 ADOPTION_MIRROR_ROWS_MAX = 500
 ADOPTION_COMPARE_ROWS_MAX = 2_000
 # How often an import passes over a table in which some rows are being written each time.
