@@ -185,6 +185,7 @@ def _note(agreed: Sequence[Look]) -> Plan[None]:
         changed_at=[look.changed_at for look in agreed],
         id_floors=[look.id_floor for look in agreed],
         history_amounts=[None if look.keeping == "summed" else look.settled_history for look in agreed],
+        tailed=[look.tailed for look in agreed],
     )
 
 

@@ -2,7 +2,8 @@
 
 -- name: find
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
--- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
+-- moment, or else up to the newest; without a closing what retired partitions took. `retired_at`: the greatest moment
+-- of entries that were retired and that no closing counts. `corrected`: what whole blocks on the wrong
 -- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
 -- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
 -- `found`, `earlier` and `later` are what `sums` says of the block, found here by one look less.
@@ -108,14 +109,9 @@ part AS (
     SELECT
         false AS counted,
         NULL::bigint AS entries,
-        newest.id_ceiling + 1 AS first_id,
+        coalesce((SELECT newest.id_ceiling FROM newest), 0) + 1 AS first_id,
         %(last_id)s::bigint AS last_id
-    FROM newest
-    CROSS JOIN holder
-    WHERE EXISTS (
-        SELECT 1 FROM lastro.closing AS closing
-        WHERE closing.account_id = holder.id AND closing.mark_id <= newest.id
-    )
+    FROM holder
 )
 
 SELECT
@@ -137,8 +133,11 @@ SELECT
                 AND closing.mark_id <= (SELECT chosen.newest_id FROM chosen)
             ORDER BY closing.mark_id
             LIMIT 1
-        )
+        ),
+        carried.amount,
+        0
     ) AS base,
+    CASE WHEN %(by_occurred)s::integer = 1 THEN carried.occurred_max_at ELSE carried.recorded_max_at END AS retired_at,
     coalesce((
         SELECT
             sum(CASE
@@ -156,7 +155,8 @@ SELECT
     summed.earlier,
     summed.later
 FROM holder
-LEFT JOIN part ON true
+LEFT JOIN lastro.carried_over AS carried ON holder.id = carried.account_id
+CROSS JOIN part
 LEFT JOIN LATERAL (
     SELECT
         count(*) AS entries,
@@ -201,32 +201,3 @@ FROM (
         transfer.debit_id = %(account_id)s::bigint
         AND transfer.id >= %(first_id)s::bigint AND transfer.id <= %(last_id)s::bigint
 ) AS side;
-
--- name: less_later
--- What is posted on an account without closings now, less what came after a moment, or above an id: so partitions that
--- were retired before that moment don't matter. None of its entries has an id up to `after_id`.
--- locks: none   returns: 1 row
-SELECT
-    balance.posted
-    - coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE
-            transfer.credit_id = %(account_id)s::bigint AND transfer.id > %(after_id)s::bigint
-            AND (
-                CASE WHEN %(by_occurred)s::integer = 1 THEN transfer.occurred_at ELSE transfer.recorded_at END
-                > %(at)s::timestamptz
-                OR transfer.id > %(last_id)s::bigint
-            )
-    ), 0)
-    + coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE
-            transfer.debit_id = %(account_id)s::bigint AND transfer.id > %(after_id)s::bigint
-            AND (
-                CASE WHEN %(by_occurred)s::integer = 1 THEN transfer.occurred_at ELSE transfer.recorded_at END
-                > %(at)s::timestamptz
-                OR transfer.id > %(last_id)s::bigint
-            )
-    ), 0) AS posted
-FROM lastro.balance AS balance
-WHERE balance.account_id = %(account_id)s::bigint;
