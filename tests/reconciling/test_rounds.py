@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import count
 from typing import Any
 
 import pytest
@@ -60,6 +61,30 @@ def test_a_round_ends_where_it_is_told_to(hands: Hands, monkeypatch: pytest.Monk
     assert rest.complete
     assert rest.accounts < 6
     assert rest.accounts + rest.skipped == 6
+
+
+@pytest.mark.parametrize("hands", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("rest", "expected"), [(0, []), (1, [10, 10, 10]), (2.5, [25, 25, 25]), (100, [30, 30, 30])])
+def test_a_round_rests_after_each_page_and_batch(
+    hands: Hands, monkeypatch: pytest.MonkeyPatch, rest: float, expected: list[int]
+) -> None:
+    """So many times as long as that took, and no longer than it may at a time."""
+    monkeypatch.setattr(reconciling, "RECONCILIATION_ACCOUNTS_MAX", 2)
+    monkeypatch.setattr(reconciling, "RECONCILIATION_REST_MS_MAX", 30)
+    for number in range(3):
+        hands.open(f"a{number}", entries=1)
+    rested: list[int] = []
+    walk_act = hands.ledger._act
+    # By this clock whatever is timed takes 10 ms.
+    ticks = count()
+    monkeypatch.setattr(reconciling, "monotonic", lambda: next(ticks) * 0.01)
+
+    def watched(going: Any) -> Any:
+        return walk_act(going) if isinstance(going, Act) else rested.append(going.ms)
+
+    hands.ledger._act = watched  # type: ignore[method-assign]
+    assert hands.ledger.reconcile(rest=rest).accounts == 4
+    assert rested == expected
 
 
 class Killed(BaseException):
