@@ -42,7 +42,7 @@ class Due:
 
 
 def test_the_good_ones_are_charged_and_the_bad_ones_take_turns() -> None:
-    """Behind 250 bad jobs, after so many ticks as those fill; from then on at once. Each bad one is tried as often."""
+    """Behind 250 bad jobs, after so many ticks as those fill; from then on at once. Each bad one has turns."""
     due = Due(bad=250, good=5)
     assert [due.tick() for _ in range(3)] == [0, 0, 5]
     due.good = ["good again"]
@@ -50,7 +50,7 @@ def test_the_good_ones_are_charged_and_the_bad_ones_take_turns() -> None:
     for _ in range(6):
         due.tick()
     tried = [due.tried.count(each) for each in due.bad]
-    assert (min(tried), max(tried)) == (4, 4)
+    assert max(tried) - min(tried) <= 2
     assert len(due.tried) == 10 * FAILED_A_TICK_MAX
 
 

@@ -64,20 +64,20 @@ def test_a_round_ends_where_it_is_told_to(hands: Hands, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("hands", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("rest", "expected"), [(0, []), (1, [10, 10, 10]), (2.5, [25, 25, 25]), (100, [30, 30, 30])])
+@pytest.mark.parametrize(("rest", "expected"), [(0, []), (1, [15] * 3), (2.5, [39] * 3), (100, [40] * 3)])
 def test_a_round_rests_after_each_page_and_batch(
     hands: Hands, monkeypatch: pytest.MonkeyPatch, rest: float, expected: list[int]
 ) -> None:
     """So many times as long as that took, and no longer than it may at a time."""
     monkeypatch.setattr(reconciling, "RECONCILIATION_ACCOUNTS_MAX", 2)
-    monkeypatch.setattr(reconciling, "RECONCILIATION_REST_MS_MAX", 30)
+    monkeypatch.setattr(reconciling, "RECONCILIATION_REST_MS_MAX", 40)
     for number in range(3):
         hands.open(f"a{number}", entries=1)
     rested: list[int] = []
     walk_act = hands.ledger._act
-    # By this clock whatever is timed takes 10 ms.
+    # By this clock whatever is timed takes 15.625 ms.
     ticks = count()
-    monkeypatch.setattr(reconciling, "monotonic", lambda: next(ticks) * 0.01)
+    monkeypatch.setattr(reconciling, "monotonic", lambda: next(ticks) / 64)
 
     def watched(going: Any) -> Any:
         return walk_act(going) if isinstance(going, Act) else rested.append(going.ms)

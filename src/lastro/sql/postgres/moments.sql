@@ -3,10 +3,10 @@
 -- name: find
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
 -- moment, or else up to the newest; without a closing what retired partitions took. `retired_at`: the greatest moment
--- of entries that were retired and that no closing counts. `corrected`: what whole blocks on the wrong
--- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
--- `found`, `earlier` and `later` are what `sums` says of the block, found here by one look less.
+-- of entries that were retired and that no closing counts. `corrected`: what whole blocks on the wrong side of that
+-- mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one by one, with
+-- those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does. `found`,
+-- `earlier` and `later` are what `sums` says of the block, found here by one look less.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
     SELECT

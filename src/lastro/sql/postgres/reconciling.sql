@@ -50,9 +50,9 @@ SELECT set_config('enable_seqscan', 'off', true) AS sequential_scans;
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
 -- transfer that no complete round has counted, or something in the tail, or had then, holds that don't add up, or drift
--- that isn't gone. A transfer is looked for account by account, in the two indexes of the history: the LIMITs keep the planner
--- from reading all of it, and the upper bound keeps it out of the partitions that are ahead of need. What stands in the
--- tail or is held without a base row belongs to the page too.
+-- that isn't gone. A transfer is looked for account by account, in the two indexes of the history: the LIMITs keep the
+-- planner from reading all of it, and the upper bound keeps it out of the partitions that are ahead of need. What
+-- stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS MATERIALIZED (
     SELECT

@@ -2,10 +2,10 @@
 
 -- name: find
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
--- moment, or else up to the newest. `corrected`: what whole blocks on the wrong
--- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
--- What they sum up to is left to `sums`: here a look costs next to nothing.
+-- moment, or else up to the newest. `corrected`: what whole blocks on the wrong side of that mark are to be taken off,
+-- or put on. Then one row for each block whose entries must be looked at one by one, with those after the newest mark
+-- (`id_ceiling`), which no closing counts; `counted` says that the base does. What they sum up to is left to `sums`:
+-- here a look costs next to nothing.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
     SELECT
