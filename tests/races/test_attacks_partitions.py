@@ -116,7 +116,9 @@ def test_what_was_retired_before_any_closing_is_refused(
     def judge() -> None:
         for kept, transferred in last.items():
             from_here = transferred.recorded_at if by == "recorded" else transferred.occurred_at
-            with pytest.raises(HistoryRetired, match=r"retired with their partition before any day was closed.*close-days"):
+            with pytest.raises(
+                HistoryRetired, match=r"retired with their partition before any day was closed.*close-days"
+            ):
                 ledger.balance(kept, CURRENCY, at=from_here - microsecond, by=by)
             assert ledger.balance(kept, CURRENCY, at=from_here, by=by).posted == 100
             for since in (None, from_here):

@@ -37,7 +37,7 @@ class Reconciles(Walks):
 
         Locks nothing that a posting waits for, but the base row of an account that is adjusted. After each batch of
         accounts it rests `rest` (0 … 100) times as long as that took, 2 s at most. `after_batch` is told the accounts
-        of each batch of at most 500; when it returns False the round ends there.
+        of each batch of at most 200; when it returns False the round ends there.
         """
         reconciled: Reconciled = self._walk(
             self._operations.reconcile(full=full, on_drift=on_drift, rest=rest, after_batch=after_batch)

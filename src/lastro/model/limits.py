@@ -68,8 +68,9 @@ PERIOD_CLOSINGS_MAX = 1_000
 REASON_CHARACTERS_MAX = 255
 
 # A page of accounts that reconciliation looks for movement in, and of those, the ones that one statement compares.
-RECONCILIATION_SCANNED_MAX = 20_000
-RECONCILIATION_ACCOUNTS_MAX = 500
+# Some milliseconds' work each: whoever waits for a processor meanwhile waits no longer than for a few postings.
+RECONCILIATION_SCANNED_MAX = 5_000
+RECONCILIATION_ACCOUNTS_MAX = 200
 # How often a round looks whether the transactions have ended that its bound waits for; then it goes by the old bound.
 RECONCILIATION_LOOKS_MAX = 20
 # After a page and after a batch a round rests so many times as long as those took, where its caller says nothing else,

@@ -261,7 +261,7 @@ SELECT
         FROM lastro.tail AS tail
         WHERE tail.account_id = asked.account_id
     ) AS strays,
-    EXISTS (SELECT 1 FROM lastro.tail AS tail WHERE tail.account_id = asked.account_id) AS tailed,
+    (SELECT count(*) FROM lastro.tail AS tail WHERE tail.account_id = asked.account_id) > 0 AS tailed,
     coalesce((
         SELECT sum(open_hold.left_over) FROM lastro.open_hold AS open_hold
         WHERE open_hold.account_id = asked.account_id

@@ -133,7 +133,7 @@ GROUP BY numbered.account_id, (numbered.place - 1) / %(block_entries)s::bigint;
 
 -- name: write
 -- What a page of accounts stood at: as at its mark before, with what came since. An account without one begins with
--- what retired partitions took out of its history and with what is left of it: what is stored as its balance may be off.
+-- what retired partitions took out of its history and with what is left of it: its stored balance may be off.
 -- locks: none   returns: 1 row: how many closings were written, and the newest moment of recording among them
 WITH moved AS MATERIALIZED (
     SELECT

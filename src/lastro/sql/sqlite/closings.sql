@@ -107,8 +107,8 @@ WHERE numbered.entries > %(block_entries)s
 GROUP BY numbered.account_id, (numbered.place - 1) / %(block_entries)s;
 
 -- name: write
--- What accounts stood at: as at their mark before, with what came since. An account without one begins with its history:
--- what is stored as its balance may be off.
+-- What accounts stood at: as at their mark before, with what came since. An account without one begins with its
+-- history: what is stored as its balance may be off.
 -- locks: none that isn't held already   returns: 1 row: how many closings, and the newest moment of recording
 INSERT INTO lastro_closing (
     account_id, mark_id, opening, amount, entries, blocks, first_id, last_id,

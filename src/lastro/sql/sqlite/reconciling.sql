@@ -247,7 +247,7 @@ SELECT
         FROM lastro_tail AS tail
         WHERE tail.account_id = asked.account_id
     ) AS strays,
-    EXISTS (SELECT 1 FROM lastro_tail AS tail WHERE tail.account_id = asked.account_id) AS tailed,
+    (SELECT count(*) FROM lastro_tail AS tail WHERE tail.account_id = asked.account_id) > 0 AS tailed,
     coalesce((
         SELECT
             (sum(open_hold.left_over >> 32) + (sum(open_hold.left_over & 4294967295) >> 32)) * 4294967296
