@@ -266,6 +266,24 @@ def test_nobody_who_posts_waits_for_a_closer(shop: Ledger, session: Sessions, ob
     assert shop.close_days(every_s=EVERY_S).marks >= 1
 
 
+@pytest.mark.case("S03")
+def test_a_balance_of_the_past_is_planned_once(shop: Ledger, session: Sessions) -> None:
+    """A session that asks again and again plans the statement a few times and then no more: planning is what takes long."""
+    shop.close_days(every_s=EVERY_S)
+    caller = session()
+    held = shop.within(caller)
+    at = now_of(shop)
+    for number in range(20):
+        held.balance("hot", CURRENCY, at=at - timedelta(milliseconds=number), by="recorded" if number % 2 else "occurred")
+    plans = caller.execute(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%asked_at%'"
+    ).fetchall()
+    assert len(plans) == 1
+    generic, custom = plans[0]
+    assert generic >= 5
+    assert custom <= 5
+
+
 @on_every_store
 def test_a_callers_transaction_reads_the_past(shop: Ledger, session: Sessions) -> None:
     """Inside a transaction of the caller's, what it wrote itself counts, and what was closed since counts once."""
