@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from time import monotonic
 from typing import Final, NamedTuple, TypeAlias
 
 from lastro.errors import LockTimeout, Refusal, TransferConflict
@@ -20,7 +19,7 @@ from lastro.model.limits import (
 )
 from lastro.plans.adjusting import adjust
 from lastro.plans.comparing import look_at
-from lastro.plans.course import Act, Course, Pause
+from lastro.plans.course import Act, Course, Pause, Rest
 from lastro.plans.drift import Drift, Look, described, drifts_of
 from lastro.plans.incidents import Drifted, Noted, count_open, note_drift
 from lastro.plans.plan import TOGETHER, Effect, Plan, step
@@ -81,28 +80,25 @@ def reconcile(terms: Terms) -> Course[Reconciled]:
     done = Reconciled(0, 0, 0, 0, 0, 0, complete=False)
     after_id = BEFORE_ALL
     while after_id < BALANCE_MAX:
-        began = monotonic()
         page: _Page = yield Act(partial(_moved, after_id, state, full=terms.full), Effect.READ)
         done = done._replace(skipped=done.skipped + max(0, page.scanned - len(page.moved)))
-        yield from _rest(began, terms)
+        yield from _rest(terms)
         for start in range(0, len(page.moved), RECONCILIATION_ACCOUNTS_MAX):
-            began = monotonic()
             account_ids = page.moved[start : start + RECONCILIATION_ACCOUNTS_MAX]
             batch = yield from _reconcile_batch(account_ids, state, terms)
             done = _added(done, batch, len(account_ids))
             if terms.after_batch is not None and not terms.after_batch(len(account_ids)):
                 return done._replace(open_incidents=(yield Act(count_open, Effect.READ)))
-            yield from _rest(began, terms)
+            yield from _rest(terms)
         after_id = page.last_id
     yield Act(partial(_finish, state.settled_id, now=terms.now))
     return done._replace(open_incidents=(yield Act(count_open, Effect.READ)), complete=True)
 
 
-def _rest(began: float, terms: Terms) -> Course[None]:
+def _rest(terms: Terms) -> Course[None]:
     # Whatever slows the round down, others feel as well: it rests the longer.
-    rest_ms = int((monotonic() - began) * 1_000 * terms.rest)
-    if rest_ms:
-        yield Pause(min(rest_ms, RECONCILIATION_REST_MS_MAX))
+    if terms.rest:
+        yield Rest(terms.rest, RECONCILIATION_REST_MS_MAX)
 
 
 def _added(done: Reconciled, batch: _Batch, accounts: int) -> Reconciled:
