@@ -61,7 +61,7 @@ class Shop:
     @contextmanager
     def charger(self, terms: ChargingTerms | None = None) -> Iterator[Callable[..., dict[str, int]]]:
         """A charger, to be called for each tick with the time after the start."""
-        options = {} if terms is None else {"terms": terms}
+        options: dict[str, Any] = {} if terms is None else {"terms": terms}
         book = opened(self._url, self.ledger._operations.ledger, self._style)._ledger
         awaited = AsyncTableJobs(self._url, self.ledger._operations.ledger, START)
         charger: Any = (
