@@ -11,10 +11,9 @@ import pytest
 
 import lastro
 from lastro.embedded import EmbeddedServer
-from lastro.rehearsal import demo
+from lastro.rehearsal import demo, selling
 from lastro.rehearsal.proof import Proofs
-
-TINY: dict[str, Any] = {"orders_made": 12, "teams_made": 2, "processes": 1}
+from lastro.rehearsal.stage import serve
 
 
 def schemas(url: str) -> set[str]:
@@ -26,7 +25,7 @@ def schemas(url: str) -> set[str]:
 def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a file and a database it makes orders and matches, starts a server, proves all, and leaves nothing."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    proofs = demo.run(orders_made=60, teams_made=4, seed=11, processes=2)
+    proofs = demo.run(orders_made=60, teams_made=3, seed=11, processes=2)
     document = proofs.as_dict()
     assert [proof for proof in document["proofs"] if not proof["holds"]] == []
     assert document["holds"] is True
@@ -39,17 +38,18 @@ def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_database_that_is_given_is_left_as_it_was(server_url: str) -> None:
-    """The schemas of the demo are dropped at the end, and when it fails."""
+    """The schemas of a part are dropped at the end, and when it fails."""
     before = schemas(server_url)
-    assert demo.run(url=server_url, **TINY).hold
+    script = selling.write_script(None, processes=1, orders_made=12, seed=1)
+    assert selling.run(script, url=server_url).hold
     assert schemas(server_url) <= before
     with pytest.raises(RuntimeError, match="enough"):
-        demo.run(url=server_url, **TINY, progress=_impatient)
+        selling.run(script, url=server_url, progress=_impatient)
     assert schemas(server_url) <= before
 
 
 def _impatient(line: str) -> None:
-    if "settler killed" in line:
+    if "checkouts" in line:
         raise RuntimeError("enough")
 
 
@@ -88,6 +88,8 @@ def test_nothing_proved_is_not_a_success() -> None:
 def test_an_embedded_address_is_played_on_and_let_go(tmp_path: Path) -> None:
     """embedded:///path starts that server; it stops when the demo was its only user, and its data stay."""
     server = EmbeddedServer(tmp_path / "server")
-    assert demo.run(url=f"embedded://{tmp_path}/server", **TINY).hold
+    with serve(f"embedded://{tmp_path}/server") as url:
+        assert server.running
+        assert schemas(url)
     assert not server.running
     assert server.path.exists()
