@@ -246,6 +246,10 @@ class _MariadbMade(NamedTuple):
     rows: Sequence[tuple[str, Sequence[tuple[Any, ...]]]]
 
 
+def _quoted(*names: str) -> str:
+    return ".".join(f"`{name.replace('`', '``')}`" for name in names)
+
+
 class MariadbEmptier:
     """By TRUNCATE, for which no trigger fires."""
 
@@ -274,22 +278,22 @@ class MariadbEmptier:
 
     def made(self, name: str) -> _MariadbMade:
         """Return the ledger's shape and the rows that its migrations wrote."""
-        rows = [(table, self._do(f"SELECT * FROM `{name}`.`{table}`")) for table in self._with_rows(name)]
+        rows = [(table, self._do(f"SELECT * FROM {_quoted(name, table)}")) for table in self._with_rows(name)]
         return _MariadbMade(frozenset(self._tables(name)), self._shape(name), rows)
 
     def empty(self, name: str, made: _MariadbMade) -> bool:
         """See Emptier."""
         for table in set(self._tables(name)) - made.tables:
-            self._do(f"DROP TABLE `{name}`.`{table}`")
+            self._do(f"DROP TABLE {_quoted(name, table)}")
         if self._shape(name) != made.shape:
             return False
         first = dict(made.rows)
         for table in self._with_rows(name):
-            if table in first and self._do(f"SELECT * FROM `{name}`.`{table}`") == first[table]:
+            if table in first and self._do(f"SELECT * FROM {_quoted(name, table)}") == first[table]:
                 continue
-            self._do(f"TRUNCATE TABLE `{name}`.`{table}`")
+            self._do(f"TRUNCATE TABLE {_quoted(name, table)}")
             for row in first.get(table, ()):
-                self._do(f"INSERT INTO `{name}`.`{table}` VALUES ({', '.join(['%s'] * len(row))})", row)
+                self._do(f"INSERT INTO {_quoted(name, table)} VALUES ({', '.join(['%s'] * len(row))})", row)
         return True
 
     def close(self) -> None:
@@ -306,7 +310,8 @@ class MariadbEmptier:
 
     def _with_rows(self, name: str) -> list[str]:
         asked = " UNION ALL ".join(
-            f"SELECT '{table}', EXISTS (SELECT 1 FROM `{name}`.`{table}`)" for table in self._tables(name)
+            f"SELECT {self._connection.escape(table)}, EXISTS (SELECT 1 FROM {_quoted(name, table)})"
+            for table in self._tables(name)
         )
         return sorted(table for table, has_rows in self._do(asked) if has_rows)
 
