@@ -13,6 +13,7 @@ from lastro import Ledger
 from tests.schema.adoption import ADOPTION_CONSTRAINTS, ADOPTION_ROWS
 from tests.schema.betting import BETTING_CONSTRAINTS, BETTING_HISTORY, BETTING_ROWS
 from tests.schema.closings import CLOSING_CONSTRAINTS, CLOSING_ROWS
+from tests.schema.imports import IMPORT_CONSTRAINTS, IMPORT_HISTORY, IMPORT_ROWS
 from tests.schema.outbox import OUTBOX_CONSTRAINTS, OUTBOX_ROWS
 
 # Rows that are right; each test changes what its constraint is about.
@@ -72,6 +73,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "migration": {"number": 99, "name": "n", "serves_from": 1, "checksum": "c", "applied_at": "2026-01-01Z"},
     **ADOPTION_ROWS,
     **OUTBOX_ROWS,
+    **IMPORT_ROWS,
 }  # fmt: skip
 
 # table, constraint -> the changes that it must refuse. "twice" says: the same row again.
@@ -185,6 +187,7 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     **BETTING_CONSTRAINTS,
     **ADOPTION_CONSTRAINTS,
     **OUTBOX_CONSTRAINTS,
+    **IMPORT_CONSTRAINTS,
     ("migration", "migration_pkey"): [{"name": "other"}],
 }  # fmt: skip
 
@@ -205,12 +208,15 @@ LENGTHS = {
 }
 
 # What the row that is there already says of a column that may be left out.
-TAKEN = {"period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 1}, "dead_letter_once": {"id": 1}}
+TAKEN = {
+    "period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 1}, "dead_letter_once": {"id": 1},
+    "import_log_once": {"line_id": 1}, "import_replaced_once": {"replaced_id": 1},
+}  # fmt: skip
 
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
 APPEND_ONLY = (
     "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
-    "adoption_event", "outbox_note", *POINTS_HISTORY, *BETTING_HISTORY,
+    "adoption_event", "outbox_note", *POINTS_HISTORY, *BETTING_HISTORY, *IMPORT_HISTORY,
 )  # fmt: skip
 NEVER_DELETED = ("account", "base", "closed_period", "incident", "market", "open_mark", "points_member", "selection")
 TRIGGERS = {
@@ -232,6 +238,8 @@ SET = {
     "outbox_note": "reason",
     "submission": "asked", "bet": "stake",
     "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "market_result": "source",
+    "import_request": "name", "import_outcome": "reason", "import_merge": "inserted", "import_log": "line",
+    "import_quarantine": "cells", "import_replaced": "line",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]

@@ -10,4 +10,5 @@ MIGRATIONS = [
     "0007_adoption",
     "0009_outbox",
     "0010_betting",
+    "0011_imports",
 ]
