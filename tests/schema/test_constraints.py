@@ -14,6 +14,7 @@ from tests.schema.adoption import ADOPTION_CONSTRAINTS, ADOPTION_ROWS
 from tests.schema.betting import BETTING_CONSTRAINTS, BETTING_HISTORY, BETTING_ROWS
 from tests.schema.closings import CLOSING_CONSTRAINTS, CLOSING_ROWS
 from tests.schema.imports import IMPORT_CONSTRAINTS, IMPORT_HISTORY, IMPORT_ROWS
+from tests.schema.matching import MATCHING_CONSTRAINTS, MATCHING_ROWS
 from tests.schema.outbox import OUTBOX_CONSTRAINTS, OUTBOX_ROWS
 
 # Rows that are right; each test changes what its constraint is about.
@@ -74,6 +75,7 @@ ROWS: dict[str, dict[str, Any]] = {
     **ADOPTION_ROWS,
     **OUTBOX_ROWS,
     **IMPORT_ROWS,
+    **MATCHING_ROWS,
 }  # fmt: skip
 
 # table, constraint -> the changes that it must refuse. "twice" says: the same row again.
@@ -188,6 +190,7 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     **ADOPTION_CONSTRAINTS,
     **OUTBOX_CONSTRAINTS,
     **IMPORT_CONSTRAINTS,
+    **MATCHING_CONSTRAINTS,
     ("migration", "migration_pkey"): [{"name": "other"}],
 }  # fmt: skip
 
@@ -217,6 +220,7 @@ POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "l
 APPEND_ONLY = (
     "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
     "adoption_event", "outbox_note", *POINTS_HISTORY, *BETTING_HISTORY, *IMPORT_HISTORY,
+    "match_run",
 )  # fmt: skip
 NEVER_DELETED = ("account", "base", "closed_period", "incident", "market", "open_mark", "points_member", "selection")
 TRIGGERS = {
@@ -239,7 +243,7 @@ SET = {
     "submission": "asked", "bet": "stake",
     "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "market_result": "source",
     "import_request": "name", "import_outcome": "reason", "import_merge": "inserted", "import_log": "line",
-    "import_quarantine": "cells", "import_replaced": "line",
+    "import_quarantine": "cells", "import_replaced": "line", "match_run": "period",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]

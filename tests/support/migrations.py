@@ -11,4 +11,5 @@ MIGRATIONS = [
     "0009_outbox",
     "0010_betting",
     "0011_imports",
+    "0012_matching",
 ]

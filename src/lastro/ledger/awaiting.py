@@ -17,6 +17,7 @@ from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
+from lastro.ledger.matching_awaiting import AsyncMatching
 from lastro.ledger.outbox_async import AsyncEmits, AsyncHeldOutbox, AsyncOutbox
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.ledger.reconciliation_async import AsyncReconciles
@@ -58,6 +59,11 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind, AsyncEmits):
     def adopting(self) -> AsyncHeldAdopting:
         """In which phase an adoption is, for this transaction."""
         return AsyncHeldAdopting(self._engine, self._operations)
+
+    @property
+    def matching(self) -> AsyncMatching:
+        """Which lines of merged sheets are which transfers."""
+        return AsyncMatching(self._engine, self._operations)
 
     @property
     def outbox(self) -> AsyncHeldOutbox:

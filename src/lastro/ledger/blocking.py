@@ -17,6 +17,7 @@ from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
+from lastro.ledger.matching_blocking import Matching
 from lastro.ledger.outbox import Emits, HeldOutbox, Outbox
 from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.ledger.reconciliation import Reconciles
@@ -58,6 +59,11 @@ class HeldLedger(HeldHolds, PostsByKind, Emits):
     def adopting(self) -> HeldAdopting:
         """In which phase an adoption is, for this transaction."""
         return HeldAdopting(self._engine, self._operations)
+
+    @property
+    def matching(self) -> Matching:
+        """Which lines of merged sheets are which transfers."""
+        return Matching(self._engine, self._operations)
 
     @property
     def outbox(self) -> HeldOutbox:

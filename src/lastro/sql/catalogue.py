@@ -27,7 +27,9 @@ _STRING_OR_END = re.compile(r"'(?:[^']|'')*'|;")
 _IN_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;| CASCADE)")
 # What stands in statements for the names of an application's own table; and, before a parameter, for the character set
 # of a text, which only one dialect has to be told.
-_OWN_NAME = re.compile(r"\bown_(?:table|id|id_2|balance|currency|only|null)\b|/\* text (?P<place>\w+) \*/ ?")
+_OWN_NAME = re.compile(
+    r"\bown_(?:table|id|id_2|balance|currency|only|null|reference|date|amount)\b|/\* text (?P<place>\w+) \*/ ?"
+)
 _PREFIXED = re.compile(rf"\b{LEDGER}_(?=[a-z])")
 
 
