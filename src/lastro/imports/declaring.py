@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from lastro.errors import InvalidInput
 from lastro.imports.columns import Column
@@ -74,7 +75,7 @@ def _make(spec: SheetSpec) -> Plan[None]:
 
 
 def _compose(statement: str, spec: SheetSpec, columns: Sequence[Column]) -> Plan[None]:
-    given = {
+    given: dict[str, Any] = {
         "table": table_of(spec.name),
         "names": [column.name for column in columns],
         "types": [TYPES[column.type] for column in columns],

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lastro.imports import Progress, SheetSpec, parse
 from lastro.imports.limits import FILES_LISTED_MAX, PARSERS_MAX
+from lastro.imports.member_names import CODE_PAGE
 from lastro.imports.merges import ImportedFile, ImportRequest, LogLine, Preview, QuarantinedRow, ReplacedRow
 from lastro.imports.standing import ImportBacklog
 from lastro.imports.working import Round, Workshop
@@ -87,6 +88,7 @@ class Imports(HeldImports, Walks):
         allow_shrink: bool = False,
         quarantine: bool = False,
         actor: str | None = None,
+        code_page: str = CODE_PAGE,
     ) -> ImportRequest:
         """
         Send a zip of spreadsheets, or one of them, to be merged by whoever works: `work()`, or `lastro work import`.
@@ -94,7 +96,9 @@ class Imports(HeldImports, Walks):
         `period` (a month, "2026-11"): rows of others are rejected, and rows of it that a file lacks are deleted; without it
         nothing is deleted. `allow_shrink`: also where more are lacking than a whole file would. `quarantine`: rejected rows
         are kept aside, and the others merged. A file is all of its month, or, where others of the same sheet are sent
-        with it, the part of it that goes by its name. Sent twice it is merged twice, to the same end.
+        with it, the part of it that goes by its name. Sent twice it is merged twice, to the same end. `code_page`: of names
+        in a zip that are neither flagged nor UTF-8. Raises InvalidInput for what is no file, and for a sheet that no table
+        holds.
         """
         with tempfile.TemporaryDirectory(prefix=FOLDER) as folder:
             sending = self._asks.sending(
@@ -105,6 +109,7 @@ class Imports(HeldImports, Walks):
                 allow_shrink=allow_shrink,
                 quarantine=quarantine,
                 actor=actor,
+                code_page=code_page,
             )
             return self._run(self._asks.send(sending))
 
@@ -145,11 +150,18 @@ class Imports(HeldImports, Walks):
         allow_shrink: bool = False,
         quarantine: bool = False,
         actor: str | None = None,
+        code_page: str = CODE_PAGE,
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> list[ImportedFile]:
         """Send as `send` does, work as `work` does until each file is at its end, and return how they stand."""
         request = self.send(
-            file, period=period, specs=specs, allow_shrink=allow_shrink, quarantine=quarantine, actor=actor
+            file,
+            period=period,
+            specs=specs,
+            allow_shrink=allow_shrink,
+            quarantine=quarantine,
+            actor=actor,
+            code_page=code_page,
         )
         self.work(request_id=request.request_id, on_progress=on_progress)
         return self.files(request_id=request.request_id, limit=FILES_LISTED_MAX)
@@ -162,6 +174,7 @@ class Imports(HeldImports, Walks):
         specs: Sequence[SheetSpec] | None = None,
         allow_shrink: bool = False,
         quarantine: bool = False,
+        code_page: str = CODE_PAGE,
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> list[Preview]:
         """Read as `run` does and return what merging each file would do now. Nothing is stored or locked."""
@@ -175,6 +188,7 @@ class Imports(HeldImports, Walks):
                 allow_shrink=allow_shrink,
                 quarantine=quarantine,
                 actor=None,
+                code_page=code_page,
             )
             reports = parse(
                 sending.sources, sending.specs, folder=staged, period=sending.period, on_progress=on_progress
