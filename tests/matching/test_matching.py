@@ -106,7 +106,6 @@ def _run_in_pages(ledger: Ledger, page_items: int) -> MatchRun:
         period=PERIOD,
         account=None,
         actor=None,
-        ledger=ledger._operations.ledger,
         now=None,
         page_items=page_items,
     )

@@ -335,20 +335,22 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         "barred_account.actor", "barred_account.reason", "base.floor", "bet.actor", "bet.metadata",
         "bet_event.reason", "bet_event.shortfall", "bet_event.version", "closed_period.closed_until", "hold.actor",
         "hold.capture_max", "hold.cause", "hold.group_name", "hold.metadata", "hold.source", "hold_event.actor",
-        "hold_event.cause", "hold_event.key", "hold_event.source", "hold_event.transfer_id", "incident.agreed_id",
-        "incident.cleared_at", "incident.explained_at", "incident.explained_by", "incident.explanation",
-        "incident.transfer_id", "kind.undone_by", "lot.expires_at", "market.closes_at", "market.liability_max",
-        "market.settle_by", "market_result.actor", "market_result.source", "open_hold.guard_ends_at",
-        "open_lot.expires_at", "open_mark.id_ceiling", "open_mark.marked_at", "open_mark.newest_at",
-        "open_mark.waits_for", "open_result.walked_to", "outbox_key.due_at", "outbox_lane.holder",
-        "outbox_note.event", "outbox_target.acknowledged_at", "outbox_target.disabled_at", "outbox_target.due_at",
-        "outbox_target.failed_at", "outbox_target.reason", "period_closing.actor", "period_closing.key",
-        "period_closing.reason", "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap",
-        "points_rule.lot_days", "reconciled.history_amount", "reconciliation.candidate_id",
-        "reconciliation.finished_at", "reconciliation.waits_for", "submission.bet_id", "submission.details",
-        "submission.message", "submission.refused", "transfer.actor", "transfer.cause", "transfer.credit_after",
-        "transfer.credit_before", "transfer.debit_after", "transfer.debit_before", "transfer.metadata",
-        "transfer.reverses", "transfer.source",
+        "hold_event.cause", "hold_event.key", "hold_event.source", "hold_event.transfer_id", "import_file.part",
+        "import_file.sha256", "import_outcome.reason", "import_request.actor", "import_request.period",
+        "incident.agreed_id", "incident.cleared_at", "incident.explained_at", "incident.explained_by",
+        "incident.explanation", "incident.transfer_id", "kind.undone_by", "lot.expires_at", "market.closes_at",
+        "market.liability_max", "market.settle_by", "market_result.actor", "market_result.source",
+        "open_hold.guard_ends_at", "open_import.holder", "open_lot.expires_at", "open_mark.id_ceiling",
+        "open_mark.marked_at", "open_mark.newest_at", "open_mark.waits_for", "open_result.walked_to",
+        "outbox_key.due_at", "outbox_lane.holder", "outbox_note.event", "outbox_target.acknowledged_at",
+        "outbox_target.disabled_at", "outbox_target.due_at", "outbox_target.failed_at", "outbox_target.reason",
+        "period_closing.actor", "period_closing.key", "period_closing.reason", "points_member.erased_at",
+        "points_rebuild.done_at", "points_rule.cap", "points_rule.lot_days", "reconciled.history_amount",
+        "reconciliation.candidate_id", "reconciliation.finished_at", "reconciliation.waits_for",
+        "sheet_billing.description", "sheet_billing.fee", "sheet_movements.kind", "submission.bet_id",
+        "submission.details", "submission.message", "submission.refused", "transfer.actor", "transfer.cause",
+        "transfer.credit_after", "transfer.credit_before", "transfer.debit_after", "transfer.debit_before",
+        "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip
 
 
@@ -399,7 +401,8 @@ def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPa
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")
     points.cancel("g")
-    insert(connection, "incident", ROWS["incident"])
+    for table in ("incident", "match_run", *IMPORT_HISTORY):
+        insert(connection, table, ROWS[table])
     connection.commit()
     betting = ledger.betting
     betting.open_market("m", "BRL", odds={"home": "2"})

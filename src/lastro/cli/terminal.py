@@ -35,8 +35,9 @@ _PASSWORD_PLACES: Final = (
 # libpq takes an @ that nobody escaped for the end of the password and the rest for a host; a piece this long is hidden.
 PIECE_CHARACTERS_MIN: Final = 3
 _HIDDEN: Final = "…"
-# One command does one thing after the other; a worker gets connections of its own.
+# One command does one thing after the other; a worker gets connections of its own. Only files are merged side by side.
 CONNECTIONS: Final = 1
+CONNECTIONS_SIDE_BY_SIDE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ class Terminal:
             )
         return url
 
-    def connect(self, url: str | None = None) -> Ledger:
-        """Open the ledger on connections of its own; the caller closes it."""
+    def connect(self, url: str | None = None, *, connections: int = CONNECTIONS) -> Ledger:
+        """Open the ledger on up to so many connections of its own; the caller closes it."""
         from lastro.connecting import connect
 
-        return connect(url or self.database_url(), ledger=self.ledger_name, pool_max=CONNECTIONS)
+        return connect(url or self.database_url(), ledger=self.ledger_name, pool_max=connections)
 
     @contextmanager
     def opened(self) -> Iterator[Ledger]:

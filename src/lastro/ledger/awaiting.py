@@ -17,7 +17,6 @@ from lastro.ledger.closed_periods_async import AsyncClosesPeriods
 from lastro.ledger.closings_async import AsyncReadsThePast
 from lastro.ledger.holds_async import AsyncHeldHolds, AsyncHoldTicks
 from lastro.ledger.kinds_async import AsyncPostsByKind, AsyncRegistersKinds
-from lastro.ledger.matching_awaiting import AsyncMatching
 from lastro.ledger.outbox_async import AsyncEmits, AsyncHeldOutbox, AsyncOutbox
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
 from lastro.ledger.reconciliation_async import AsyncReconciles
@@ -30,6 +29,8 @@ from lastro.schema.migrate import migrate
 
 if TYPE_CHECKING:
     from lastro.batching import AsyncBatcher
+    from lastro.ledger.imports_awaiting import AsyncHeldImports, AsyncImports
+    from lastro.ledger.matching_awaiting import AsyncMatching
 
 T = TypeVar("T")
 
@@ -61,8 +62,17 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind, AsyncEmits):
         return AsyncHeldAdopting(self._engine, self._operations)
 
     @property
+    def imports(self) -> AsyncHeldImports:
+        """How files that were sent to be merged stand, for this transaction."""
+        from lastro.ledger.imports_awaiting import AsyncHeldImports
+
+        return AsyncHeldImports(self._engine, self._operations)
+
+    @property
     def matching(self) -> AsyncMatching:
         """Which lines of merged sheets are which transfers."""
+        from lastro.ledger.matching_awaiting import AsyncMatching
+
         return AsyncMatching(self._engine, self._operations)
 
     @property
@@ -261,6 +271,13 @@ class AsyncLedger(
     def adopting(self) -> AsyncAdopting:
         """Taking over balances from a column of the application's own, with a way back."""
         return AsyncAdopting(self._engine, self._operations)
+
+    @property
+    def imports(self) -> AsyncImports:
+        """Spreadsheets: sent, merged side by side, each file in one transaction, and how they stand."""
+        from lastro.ledger.imports_awaiting import AsyncImports
+
+        return AsyncImports(self._engine, self._operations)
 
     @property
     def outbox(self) -> AsyncOutbox:

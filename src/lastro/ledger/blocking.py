@@ -17,7 +17,6 @@ from lastro.ledger.closed_periods import ClosesPeriods
 from lastro.ledger.closings import ReadsThePast
 from lastro.ledger.holds import HeldHolds, HoldTicks
 from lastro.ledger.kinds import PostsByKind, RegistersKinds
-from lastro.ledger.matching_blocking import Matching
 from lastro.ledger.outbox import Emits, HeldOutbox, Outbox
 from lastro.ledger.points_blocking import HeldPoints, Points
 from lastro.ledger.reconciliation import Reconciles
@@ -30,6 +29,8 @@ from lastro.schema.migrate import migrate
 
 if TYPE_CHECKING:
     from lastro.batching import Batcher
+    from lastro.ledger.imports_blocking import HeldImports, Imports
+    from lastro.ledger.matching_blocking import Matching
 
 T = TypeVar("T")
 
@@ -61,8 +62,17 @@ class HeldLedger(HeldHolds, PostsByKind, Emits):
         return HeldAdopting(self._engine, self._operations)
 
     @property
+    def imports(self) -> HeldImports:
+        """How files that were sent to be merged stand, for this transaction."""
+        from lastro.ledger.imports_blocking import HeldImports
+
+        return HeldImports(self._engine, self._operations)
+
+    @property
     def matching(self) -> Matching:
         """Which lines of merged sheets are which transfers."""
+        from lastro.ledger.matching_blocking import Matching
+
         return Matching(self._engine, self._operations)
 
     @property
@@ -255,6 +265,13 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
     def adopting(self) -> Adopting:
         """Taking over balances from a column of the application's own, with a way back."""
         return Adopting(self._engine, self._operations)
+
+    @property
+    def imports(self) -> Imports:
+        """Spreadsheets: sent, merged side by side, each file in one transaction, and how they stand."""
+        from lastro.ledger.imports_blocking import Imports
+
+        return Imports(self._engine, self._operations)
 
     @property
     def outbox(self) -> Outbox:

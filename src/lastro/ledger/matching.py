@@ -43,7 +43,6 @@ class MatchingAsks:
             period=_period(period),
             account=None if account is None else account_name(account),
             actor=optional_text(actor, argument="actor", characters_max=ACTOR_CHARACTERS_MAX),
-            ledger=self._asks.ledger,
             now=self._asks.now(),
         )
         # A second run of the same finds the same, and takes the place of the first.

@@ -15,7 +15,9 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from lastro.errors import InvalidInput
-from lastro.imports.spec_files import READY, ready_specs, specs_of
+from lastro.imports.declaring import declared
+from lastro.imports.sheet_tables import stored_spec, table_of
+from lastro.imports.spec_files import READY
 from lastro.imports.specs import SheetSpec
 from lastro.matching.limits import PAGE_ITEMS
 from lastro.matching.rules import judge, judge_without_reference
@@ -64,7 +66,6 @@ def match(
     period: str,
     account: str | None,
     actor: str | None,
-    ledger: str,
     now: datetime | None,
     page_items: int = PAGE_ITEMS,
 ) -> Plan[MatchRun]:
@@ -74,7 +75,7 @@ def match(
     yield TOGETHER
     sheet = yield from _sheet(spec)
     run_id = (yield step("matching.begin"))[0]["run_id"]
-    found = (yield _take(spec, sheet, run_id, month_of(period), account=account, ledger=ledger))[0]
+    found = (yield _take(spec, sheet, run_id, month_of(period), account=account))[0]
     tally = _Tally()
     behind: Mapping[str, Any] = FIRST
     while rows := (yield step("matching.page", run_id=run_id, rows_max=page_items, **behind)):
@@ -111,17 +112,11 @@ def month_of(period: str) -> Period:
 
 def _sheet(spec: MatchSpec) -> Plan[SheetSpec]:
     """The sheet that a spec is about; InvalidInput where there is none, or not with these fields."""
-    rows = yield step("matching.sheet", sheet=spec.sheet)
-    if rows:
-        (sheet,) = specs_of({spec.sheet: rows[0]["spec"]})
-    elif spec.sheet in READY:
-        (sheet,) = ready_specs(spec.sheet)
-    else:
-        spec.refuse(
-            "sheet",
-            f"names {shown(spec.sheet)}, and no sheet is declared by that name; there are {', '.join(READY)} and those "
-            "that are declared",
-        )
+    sheets = yield from declared()
+    sheet = stored_spec(spec.sheet, sheets)
+    if sheet is None:
+        known = ", ".join(sorted({*READY, *sheets}))
+        spec.refuse("sheet", f"names {shown(spec.sheet)}, and no sheet is declared by that name; there are {known}")
     wanted = {"reference": ("text",), "currency": ("text",), "amount": ("money", "integer"), "date": ("date",)}
     for setting, types in wanted.items():
         name = getattr(spec, setting)
@@ -131,7 +126,7 @@ def _sheet(spec: MatchSpec) -> Plan[SheetSpec]:
 
 
 def _take(
-    spec: MatchSpec, sheet: SheetSpec, run_id: int, month: Period, *, account: str | None, ledger: str
+    spec: MatchSpec, sheet: SheetSpec, run_id: int, month: Period, *, account: str | None
 ) -> Step:
     accounts = spec.accounts if account is None else (account,)
     before, behind = spec.affixes
@@ -147,17 +142,17 @@ def _take(
         "before": before,
         "behind": behind,
         "reference_characters_max": KEY_CHARACTERS_MAX - len(before) - len(behind),
-        "key": list(sheet.key),
         "since_on": month.since,
         "until_on": month.until,
         "first_on": month.since - reach,
         "end_on": month.until + reach,
     }
-    own: OwnNames = (
-        ("own_table", (ledger, f"sheet_{spec.sheet}")),
-        *((f"own_{field}", (getattr(spec, field),)) for field in ("reference", "currency", "amount", "date")),
+    names: OwnNames = (
+        ("table", (table_of(spec.sheet),)),
+        ("key", sheet.key),
+        *((field, (getattr(spec, field),)) for field in ("reference", "currency", "amount", "date")),
     )
-    return Step("matching.take", params, own=own)
+    return Step("matching.take", params, its=names)
 
 
 def _whole_references(rows: Sequence[Row], page_items: int) -> Sequence[Row]:

@@ -1,12 +1,5 @@
 -- Matching: the lines of a merged sheet and the transfers they may be of, laid side by side, and what came of them. The
--- sheet's own names stand in the places of `own_table`, `own_reference` and so on. Nothing here writes to the ledger.
-
--- name: sheet
--- What a declared sheet was declared by.
--- locks: none   returns: 0 or 1 row
-SELECT sheet.spec
-FROM lastro.import_sheet AS sheet
-WHERE sheet.name = %(sheet)s::text;
+-- sheet's names stand in the places of `its_table`, `its_reference` and so on. Nothing here writes to the ledger.
 
 -- name: begin
 -- A number for a run.
@@ -76,25 +69,22 @@ taken AS (
     UNION ALL
     SELECT
         %(run_id)s::bigint,
-        coalesce(line.own_currency, ''),
+        coalesce(line.its_currency, ''),
         CASE
-            WHEN length(line.own_reference) <= %(reference_characters_max)s::integer
-                THEN %(before)s::text || line.own_reference || %(behind)s::text
+            WHEN length(line.its_reference) <= %(reference_characters_max)s::integer
+                THEN %(before)s::text || line.its_reference || %(behind)s::text
             ELSE ''
         END,
         true,
         line.line_id,
-        (
-            SELECT string_agg(to_jsonb(line) ->> field.name, ' / ' ORDER BY field.place)
-            FROM unnest(%(key)s::text[]) WITH ORDINALITY AS field (name, place)
-        ),
-        line.own_date,
-        line.own_amount,
-        line.own_date >= %(since_on)s::date AND line.own_date < %(until_on)s::date
-    FROM own_table AS line
+        concat_ws(' / ', line.its_key),
+        line.its_date,
+        line.its_amount,
+        line.its_date >= %(since_on)s::date AND line.its_date < %(until_on)s::date
+    FROM lastro.its_table AS line
     WHERE
-        line.own_date >= %(first_on)s::date AND line.own_date < %(end_on)s::date
-        AND line.own_amount IS NOT NULL
+        line.its_date >= %(first_on)s::date AND line.its_date < %(end_on)s::date
+        AND line.its_amount IS NOT NULL
     RETURNING is_line, is_inside
 )
 
