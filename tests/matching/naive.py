@@ -14,9 +14,7 @@ def near(line: Item, transfer: Item, window: Window) -> bool:
     return -window.days_before <= (line.on - transfer.on).days <= window.days_after
 
 
-def faults(
-    lines: Sequence[Item], transfers: Sequence[Item], window: Window, groups: Sequence[Group]
-) -> Iterator[str]:
+def faults(lines: Sequence[Item], transfers: Sequence[Item], window: Window, groups: Sequence[Group]) -> Iterator[str]:
     """What is wrong with *groups*; nothing where they are right."""
     yield from _not_once("line", lines, [line for group in groups for line in group.lines])
     yield from _not_once("transfer", transfers, [transfer for group in groups for transfer in group.transfers])
@@ -116,7 +114,5 @@ def _left_undone(groups: Sequence[Group], window: Window) -> Iterator[str]:
 
 def _adds_up(whole: Item, parts: Sequence[Item]) -> bool:
     return any(
-        total(chosen) == whole.amount
-        for size in range(1, len(parts) + 1)
-        for chosen in combinations(parts, size)
+        total(chosen) == whole.amount for size in range(1, len(parts) + 1) for chosen in combinations(parts, size)
     )

@@ -74,7 +74,9 @@ def pay_in(ledger: HeldLedger, key: str, amount: int, day: int | str, **more: An
     )
 
 
-def found(ledger: Ledger, run: int, *, matched: bool = False) -> list[tuple[str, str | None, list[str], list[str], int]]:
+def found(
+    ledger: Ledger, run: int, *, matched: bool = False
+) -> list[tuple[str, str | None, list[str], list[str], int]]:
     """What a run found: outcome, reference, keys of the lines and of the transfers, difference."""
     return [said(group) for group in ledger.matching.each_group(run, matched=matched)]
 

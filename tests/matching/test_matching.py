@@ -142,14 +142,17 @@ def test_a_later_run_is_the_same_until_the_data_are_others(shop: Ledger, connect
     add_lines(connection, [("o1", 90, 3)])
     first, again = (shop.matching.match("movements", period=PERIOD) for _ in range(2))
     assert again.id > first.id
-    assert connection.execute(ALL_GROUPS, (first.id,)).fetchall() == connection.execute(
-        ALL_GROUPS, (again.id,)
-    ).fetchall()
+    assert (
+        connection.execute(ALL_GROUPS, (first.id,)).fetchall() == connection.execute(ALL_GROUPS, (again.id,)).fetchall()
+    )
     connection.execute("UPDATE sheet_movements SET amount = 100")
     connection.commit()
     corrected = shop.matching.match("movements", period=PERIOD)
     assert [run.differences for run in shop.matching.runs(period=PERIOD)] == [0, 1, 1]
-    assert (found(shop, corrected.id), found(shop, first.id)) == ([], [("amount_differs", "o1", ["m00001"], ["o1"], -10)])
+    assert (found(shop, corrected.id), found(shop, first.id)) == (
+        [],
+        [("amount_differs", "o1", ["m00001"], ["o1"], -10)],
+    )
 
 
 @pytest.fixture

@@ -47,9 +47,7 @@ def everything_inside(some: Sequence[Item]) -> list[Item]:
 
 
 @given(LINES, TRANSFERS, WINDOWS)
-def test_every_item_ends_in_one_group_the_right_one(
-    lines: list[Item], transfers: list[Item], window: Window
-) -> None:
+def test_every_item_ends_in_one_group_the_right_one(lines: list[Item], transfers: list[Item], window: Window) -> None:
     """The groups hold against all subsets and all pairs, with a neighbouring period and without one."""
     assert list(faults(lines, transfers, window, judge(lines, transfers, window))) == []
     lines, transfers = everything_inside(lines), everything_inside(transfers)

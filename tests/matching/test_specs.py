@@ -29,7 +29,9 @@ def test_a_file_holds_one(tmp_path: Path) -> None:
     """A TOML file with one table is a spec; its name is the table's, and the sheet's where none is said."""
     file = tmp_path / "match.toml"
     file.write_text('[fees]\naccounts = ["fees"]\nside = "credit"\nkinds = ["fee"]\n', "utf-8")
-    assert read_match_spec(file) == MatchSpec(name="fees", sheet="fees", accounts=("fees",), side="credit", kinds=("fee",))
+    assert read_match_spec(file) == MatchSpec(
+        name="fees", sheet="fees", accounts=("fees",), side="credit", kinds=("fee",)
+    )
     file.write_text("[a]\n[b]\n", "utf-8")
     with pytest.raises(InvalidInput, match="one match spec"):
         read_match_spec(file)

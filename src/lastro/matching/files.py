@@ -141,9 +141,7 @@ class _Html:
     def add(self, group: MatchGroup) -> None:
         outcome = f"{SAID[group.outcome]}{' (search cut short)' if group.cut_short else ''}"
         difference = f"{amount_text(group.difference, group.currency)} {group.currency}"
-        self._write(
-            row((outcome, group.reference or "", "", "", "", "", difference), numbers=NUMBERS, strong=True)
-        )
+        self._write(row((outcome, group.reference or "", "", "", "", "", difference), numbers=NUMBERS, strong=True))
         for side, item in sides(group):
             amount = amount_text(item.amount, group.currency)
             self._write(row(("", "", side, item.id, item.on.isoformat(), amount, ""), numbers=NUMBERS))

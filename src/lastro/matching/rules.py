@@ -18,9 +18,7 @@ from lastro.matching.values import OUTCOMES, Group, Item, Window
 _RANK: Final = {outcome: rank for rank, outcome in enumerate(OUTCOMES)}
 
 
-def judge(
-    lines: Iterable[Item], transfers: Iterable[Item], window: Window, *, sums_max: int = SUMS_MAX
-) -> list[Group]:
+def judge(lines: Iterable[Item], transfers: Iterable[Item], window: Window, *, sums_max: int = SUMS_MAX) -> list[Group]:
     """
     Return the groups of the lines and transfers of one reference and currency, in their order.
 

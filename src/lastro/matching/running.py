@@ -73,8 +73,8 @@ def match(
     Match the lines of a period with the transfers that the spec, or only *account*, is about, and store what came of it.
     """
     yield TOGETHER
-    sheet = yield from _sheet(spec)
     run_id = (yield step("matching.begin"))[0]["run_id"]
+    sheet = yield from _sheet(spec)
     found = (yield _take(spec, sheet, run_id, month_of(period), account=account))[0]
     tally = _Tally()
     behind: Mapping[str, Any] = FIRST
@@ -125,9 +125,7 @@ def _sheet(spec: MatchSpec) -> Plan[SheetSpec]:
     return sheet
 
 
-def _take(
-    spec: MatchSpec, sheet: SheetSpec, run_id: int, month: Period, *, account: str | None
-) -> Step:
+def _take(spec: MatchSpec, sheet: SheetSpec, run_id: int, month: Period, *, account: str | None) -> Step:
     accounts = spec.accounts if account is None else (account,)
     before, behind = spec.affixes
     reach = timedelta(days=REACHES * max(spec.window))

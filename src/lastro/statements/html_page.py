@@ -14,6 +14,7 @@ from lastro.statements.page import END, beginning, row
 # Amount and balance.
 NUMBERS: Final = 2
 
+
 class HtmlWriter:
     """
     Writes UTF-8. Whatever stands in a name or a key is shown as it is, and never becomes markup.

@@ -54,7 +54,5 @@ def row(cells: Sequence[str], *, numbers: int, strong: bool = False) -> str:
     Return a row of texts, of which the last *numbers* are lined up at the right. Nothing in them becomes markup.
     """
     texts = len(cells) - numbers
-    said = "".join(
-        f"<td{_NUMBER if place >= texts else ''}>{escape(cell)}</td>" for place, cell in enumerate(cells)
-    )
+    said = "".join(f"<td{_NUMBER if place >= texts else ''}>{escape(cell)}</td>" for place, cell in enumerate(cells))
     return f"<tr{_STRONG if strong else ''}>{said}</tr>\n"
