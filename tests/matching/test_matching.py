@@ -81,7 +81,7 @@ def test_a_page_of_groups_goes_on_where_the_last_one_ended(shop: Ledger, connect
 
 def _random_books(ledger: Ledger, connection: Connection, *, references: int) -> tuple[list[Any], list[Any]]:
     """Lines and transfers of many references that match in all ways, by a fixed seed."""
-    chance = Random(7)  # noqa: S311 - the same each time
+    chance = Random(7)
     lines, transfers = [], []
     for number in range(references):
         reference = f"o{number:03}"

@@ -83,7 +83,7 @@ def match(
         yield from _store(run_id, whole, spec, tally)
         behind = {name: whole[-1][name] for name in FIRST}
     yield step("matching.clear", run_id=run_id)
-    figures = {
+    figures: dict[str, int] = {
         **{name: found[name] for name in ("lines", "transfers", "internal")},
         **{outcome: tally.outcomes[outcome] for outcome in OUTCOMES},
         "cut_short": tally.cut_short,

@@ -76,7 +76,7 @@ def match_spec_of(name: str, given: object) -> MatchSpec:
     for setting, field in _SETTINGS.items():
         if field.default is MISSING and setting not in given:
             raise InvalidInput(f"match spec {name}: {setting} is missing", argument=f"{name}.{setting}")
-    values = {
+    values: dict[str, Any] = {
         setting: tuple(value) if setting in _LISTS and isinstance(value, list) else value
         for setting, value in given.items()
     }

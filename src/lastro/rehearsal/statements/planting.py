@@ -18,6 +18,7 @@ MISTAKE_CENTS = 7
 # Of an order that is to be changed: so that half of it is something.
 CENTS_MIN = 200
 MOVEMENTS_CHANGED = 6
+LEFT_OUT = 2
 # By how much the second of two halves is too little.
 SHORT_CENTS = 50
 
@@ -60,7 +61,7 @@ def _plant_movements(lines: Sequence[Line]) -> tuple[tuple[Line, ...], list[Diff
     def differ(outcome: Outcome, reference: str, cents: int) -> None:
         found.append(Difference("movements", outcome, reference, cents))
 
-    for _ in range(2):
+    for _ in range(LEFT_OUT):
         if line := next(alone, None):
             changed[line] = []
             differ("missing_in_statement", line.reference, -line.amount)
