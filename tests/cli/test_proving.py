@@ -10,7 +10,7 @@ import pytest
 
 from lastro.cli import proving
 from lastro.rehearsal import checkout, demo
-from lastro.rehearsal.proofs import Proof, Proofs
+from lastro.rehearsal.proof import Proof, Proofs
 from tests.cli.conftest import Run
 
 HOLDS = Proof("the platform's commission", "64159.77", "64159.77")
@@ -33,7 +33,7 @@ def _played(monkeypatch: pytest.MonkeyPatch, *proofs: Proof) -> dict[str, Any]:
 def test_a_demo_whose_proofs_hold_ends_well(run: Run, monkeypatch: pytest.MonkeyPatch, server_url: str) -> None:
     """The proofs are listed with what was expected and found; progress goes to stderr; the exit code is 0."""
     asked = _played(monkeypatch, HOLDS)
-    answer = run("demo", "--orders", "items.csv")
+    answer = run("demo", "--orders", "items.csv", "--matches", "one.csv", "--matches", "two.csv")
     assert answer.code == 0
     assert answer.out.splitlines() == [
         "holds\tproof\texpected\tactual",
@@ -42,6 +42,7 @@ def test_a_demo_whose_proofs_hold_ends_well(run: Run, monkeypatch: pytest.Monkey
     ]
     assert answer.err == "half of it\n"
     assert (asked["orders"], asked["url"]) == (Path("items.csv"), server_url)
+    assert asked["matches"] == [Path("one.csv"), Path("two.csv")]
 
 
 def test_a_demo_with_a_proof_that_fails_ends_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +58,7 @@ def test_a_demo_with_a_proof_that_fails_ends_with_1(run: Run, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     "words",
-    [("demo", "--matches", "x.csv"), ("demo", "--statements", "x.zip"), ("rehearse", "checkout", "--report", "x.html")],
+    [("demo", "--statements", "x.zip"), ("rehearse", "checkout", "--report", "x.html")],
 )
 def test_parts_of_later_releases_are_said_to_be_missing(run: Run, words: tuple[str, ...]) -> None:
     """What this release can't do is a usage error that says so, never silently left out."""

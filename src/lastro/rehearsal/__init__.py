@@ -1,3 +1,3 @@
 """
-Lastro under a real application: a marketplace's checkouts, replayed for proof (`demo`) or as load (`checkout`).
+Lastro under a real application: a marketplace's checkouts and seasons of bets, replayed for proof (`demo`), and checkouts as load.
 """

@@ -19,7 +19,7 @@ from typing import Any, Self
 from lastro.errors import Fault
 
 JOIN_TIMEOUT_S = 10.0
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 120.0
 SILENCE_MAX_S = 120.0
 
 Body = Callable[..., Any]

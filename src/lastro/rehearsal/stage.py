@@ -23,6 +23,7 @@ from lastro.rehearsal.marketplace import Shop, Tables
 
 NAME_BYTES = 4
 CONNECT_TIMEOUT_S = 10
+CONNECTIONS_MAX = 2
 OTHERS_SHOWN_MAX = 5
 
 # A ledger is known by the tables that no other schema has together.
@@ -64,8 +65,14 @@ class Stage:
         if not with_ledger:
             yield Shop(None, tables)
             return
-        with lastro.connect(self.url, ledger=self.ledger, pool_max=2) as ledger:
+        with self.open_ledger() as ledger:
             yield Shop(ledger, tables)
+
+    @contextmanager
+    def open_ledger(self) -> Iterator[lastro.Ledger]:
+        """Give the ledger of this stage, for as long as the `with` lasts."""
+        with lastro.connect(self.url, ledger=self.ledger, pool_max=CONNECTIONS_MAX) as ledger:
+            yield ledger
 
     def names(self) -> dict[str, sql.Identifier]:
         """Return both schemas' names for use in a statement."""
@@ -81,7 +88,7 @@ def set_stage(url: str | None, *, beside_others: bool) -> Iterator[Stage]:
     can't be reached or refuses the schemas.
     """
     name = secrets.token_hex(NAME_BYTES)
-    with _server(url) as libpq_url:
+    with serve(url) as libpq_url:
         stage = Stage(libpq_url, f"rehearsal_{name}", f"marketplace_{name}")
         try:
             if not beside_others:
@@ -96,7 +103,10 @@ def set_stage(url: str | None, *, beside_others: bool) -> Iterator[Stage]:
 
 
 @contextmanager
-def _server(url: str | None) -> Iterator[str]:
+def serve(url: str | None) -> Iterator[str]:
+    """
+    Give the libpq URL of the database at *url*, or of an embedded server in a temporary directory, gone afterwards.
+    """
     if url is None:
         with tempfile.TemporaryDirectory(prefix="lastro-rehearsal-") as folder:
             server = EmbeddedServer(Path(folder) / "server").start()
