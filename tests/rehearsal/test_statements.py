@@ -13,7 +13,7 @@ import pytest
 from lastro import InvalidInput
 from lastro.rehearsal.marketplace import check_out, pay_out
 from lastro.rehearsal.order_rows import make_rows, orders_of
-from lastro.rehearsal.proofs import Proof
+from lastro.rehearsal.proof import Proof
 from lastro.rehearsal.stage import Stage, set_stage
 from lastro.rehearsal.statements import playing
 from lastro.rehearsal.statements.books import Found
@@ -162,11 +162,12 @@ def test_a_zip_that_is_given_is_merged_twice_and_counted(played: Played, server_
     """With a zip of one's own there is nothing planted: the merges are proved, and what differs is a figure."""
     said = played.sent.said
     file = write_zip(tmp_path / "mine.zip", said._replace(movements=said.movements[:50], billing=said.billing[:20]))
-    assert playing.period_of(file) == played.sent.said.period
+    given = playing.read_given(file)
+    assert given.period == played.sent.said.period
     with set_stage(server_url, beside_others=True) as stage:
         with stage.open_shop() as shop, stage.connect() as till:
             shop.set_up(till)
-        proofs = playing.run_given(stage, file)
+        proofs = playing.run(stage, (), given=given)
     assert refuted(proofs.proofs) == set()
     assert proofs.hold
     assert proofs.counts["movements_matched"] == 0
@@ -178,7 +179,7 @@ def test_a_zip_of_something_else_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as packed:
         packed.writestr("notes.txt", "nothing")
     with pytest.raises(InvalidInput, match="--check"):
-        playing.period_of(tmp_path / "other.zip")
+        playing.read_given(tmp_path / "other.zip")
 
 
 def test_few_orders_get_as_many_differences_as_fit() -> None:

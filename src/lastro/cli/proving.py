@@ -57,20 +57,28 @@ def demo(
         ),
     ] = None,
     statements: Annotated[
-        Path | None, typer.Option("--statements", metavar="ZIP", help="Comes with a later release.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--statements",
+            metavar="ZIP",
+            help="Spreadsheets to merge and match; made of the orders, with ten differences, without.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """
-    Check out a marketplace's orders, bet on and settle seasons of matches, prove every cent. Exits 1 when a proof fails.
+    Check out orders, merge and match statements of them, bet on matches and settle, prove every cent. Exits 1 if a proof fails.
 
     Runs in schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
     """
-    if statements is not None:
-        raise typer.BadParameter(f"--statements {LATER}", param_hint="--statements")
     from lastro.rehearsal import demo as played
 
     proofs = played.run(
-        url=terminal.named_url, orders=orders, matches=matches or (), progress=None if terminal.as_json else _tell
+        url=terminal.named_url,
+        orders=orders,
+        matches=matches or (),
+        statements=statements,
+        progress=None if terminal.as_json else _tell,
     )
     terminal.show(
         proofs.as_dict(),

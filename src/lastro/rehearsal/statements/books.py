@@ -99,7 +99,9 @@ def read_found(connection: psycopg.Connection[Any], stage: Stage, runs: Sequence
     def read(statement: str, **given: object) -> list[tuple[Any, ...]]:
         return connection.execute(sql.SQL(statement).format(**names), given).fetchall()
 
-    lines: dict[tuple[str, ...], tuple[Any, ...]] = {("movements", number): (number, *more) for number, *more in read(_MOVEMENTS)}
+    lines: dict[tuple[str, ...], tuple[Any, ...]] = {
+        ("movements", number): (number, *more) for number, *more in read(_MOVEMENTS)
+    }
     lines |= {
         ("billing", invoice, reference): (invoice, reference, *more) for invoice, reference, *more in read(_BILLING)
     }

@@ -1,15 +1,15 @@
 """
-Two processes that merge the same zip at the same time, and what their merges did.
+Two processes that merge the same zips at the same time, and what their merges did.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import lastro
+from lastro.imports.merges import ImportedFile
 from lastro.rehearsal.cast import Cast, Line
 from lastro.rehearsal.stage import Stage
 
@@ -39,29 +39,32 @@ class Merged:
         return sum(self.rows.get(sheet, Counter())[each] for each in what)
 
 
-def merge_twice(stage: Stage, file: Path, period: str) -> Merged:
+def merge_twice(stage: Stage, files: Sequence[Path], period: str) -> list[Merged]:
     """
-    Let two processes merge a zip at the same time, each on a ledger of its own.
+    Let two processes merge each of some zips at the same time, one zip after the other, each on a ledger of its own.
     """
     with Cast() as cast:
-        mergers = [cast.hire(f"merger {number}", work_as_merger, stage, file, period) for number in range(MERGERS)]
-        cast.start(*mergers)
+        mergers = [cast.hire(f"merger {number}", work_as_merger, stage, files, period) for number in range(MERGERS)]
+        for _ in files:
+            # Both are through with the zip before it, and begin with this one together.
+            cast.start(*mergers)
         for _ in cast.listen(*mergers):
             pass
-        return Merged(merger.result for merger in mergers)
+        return [Merged(done) for done in zip(*(merger.result for merger in mergers), strict=True)]
 
 
-def work_as_merger(line: Line, stage: Stage, file: Path, period: str) -> Done:
+def work_as_merger(line: Line, stage: Stage, files: Sequence[Path], period: str) -> list[Done]:
     """
-    Merge a zip, and return what became of its files.
+    Merge zips, and return what became of the files in each.
     """
-    with lastro.connect(stage.url, ledger=stage.ledger) as ledger:
-        line.wait_for_start()
-        files = ledger.imports.run(file, period=period, actor="demo")
-    return [
-        (
-            file.status if file.reason is None else f"{file.status}: {file.reason}",
-            {sheet.sheet: {what: asdict(sheet)[what] for what in COUNTED} for sheet in file.sheets},
-        )
-        for file in files
-    ]
+    done: list[Done] = []
+    with stage.open_ledger() as ledger:
+        for file in files:
+            line.wait_for_start()
+            done.append([_said(merged) for merged in ledger.imports.run(file, period=period, actor="demo")])
+    return done
+
+
+def _said(file: ImportedFile) -> tuple[str, dict[str, dict[str, int]]]:
+    status = file.status if file.reason is None else f"{file.status}: {file.reason}"
+    return status, {sheet.sheet: {what: asdict(sheet)[what] for what in COUNTED} for sheet in file.sheets}

@@ -8,12 +8,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import lastro
 from lastro.imports import parse, ready_specs, staged_rows, take
 from lastro.matching import MatchRun
 from lastro.rehearsal.marketplace import Order
-from lastro.rehearsal.proofs import Proof, Proofs
+from lastro.rehearsal.progress import Progress, silent
+from lastro.rehearsal.proof import Proof, Proofs
 from lastro.rehearsal.stage import Stage
 from lastro.rehearsal.statements.books import Found, read_found, read_history
 from lastro.rehearsal.statements.lines import read_paid, said_of
@@ -25,7 +27,16 @@ from lastro.rehearsal.statements.workbooks import write_zip
 FOLDER = "lastro-statements-"
 
 
-def play(stage: Stage, orders: Sequence[Order]) -> tuple[Sent, Merged, Merged, Found]:
+class Given(NamedTuple):
+    """
+    A zip that somebody else made, and the month that it is of.
+    """
+
+    file: Path
+    period: str
+
+
+def play(stage: Stage, orders: Sequence[Order], *, progress: Progress = silent) -> tuple[Sent, Merged, Merged, Found]:
     """
     Play part three on the stage of part one, and return what was sent, what both merges did, and what was found.
     """
@@ -43,28 +54,34 @@ def play(stage: Stage, orders: Sequence[Order]) -> tuple[Sent, Merged, Merged, F
             transfers={"movements": commissions + sales + len(payouts), "billing": commissions},
         )
         before = read_history(connection, stage)
-        merged = merge_twice(stage, write_zip(Path(folder) / "statements.zip", first), said.period)
-        corrected = merge_twice(stage, write_zip(Path(folder) / "corrections.zip", said), said.period)
+        progress(f"a statement of {len(first.movements)} movements and its corrections, merged by {MERGERS} at once")
+        zips = (
+            write_zip(Path(folder) / "statements.zip", first),
+            write_zip(Path(folder) / "corrections.zip", said),
+        )
+        merged, corrected = merge_twice(stage, zips, said.period)
         return sent, merged, corrected, read_found(connection, stage, _match(stage, said.period), before)
 
 
-def run(stage: Stage, orders: Sequence[Order]) -> Proofs:
+def run(stage: Stage, orders: Sequence[Order], *, given: Given | None = None, progress: Progress = silent) -> Proofs:
     """
     Play part three, and prove that exactly the differences are reported that were planted.
+
+    With a zip that is *given*: merge that one by two at once and match it. What differs in it is counted, and nothing
+    to be proved.
     """
-    sent, first, corrected, found = play(stage, orders)
+    if given is not None:
+        return _run_given(stage, given, progress)
+    sent, first, corrected, found = play(stage, orders, progress=progress)
     return Proofs(prove(sent, first, corrected, found), _figures(found))
 
 
-def run_given(stage: Stage, file: Path) -> Proofs:
-    """
-    Merge a zip that was given, by two at once, and match it. What differs in it is counted and nothing to be proved.
-    """
-    period = period_of(file)
+def _run_given(stage: Stage, given: Given, progress: Progress) -> Proofs:
     with stage.connect() as connection:
         before = read_history(connection, stage)
-        merged = merge_twice(stage, file, period)
-        found = read_found(connection, stage, _match(stage, period), before)
+        progress(f"{given.file.name} of {given.period}, merged by {MERGERS} at once")
+        (merged,) = merge_twice(stage, [given.file], given.period)
+        found = read_found(connection, stage, _match(stage, given.period), before)
     return Proofs(
         (*prove_merged("zip", merged), *_prove_given(merged, found), *prove_untouched(found)), _figures(found)
     )
@@ -87,13 +104,13 @@ def _prove_given(merged: Merged, found: Found) -> list[Proof]:
 
 
 def _match(stage: Stage, period: str) -> list[MatchRun]:
-    with lastro.connect(stage.url, ledger=stage.ledger) as ledger:
+    with stage.open_ledger() as ledger:
         return [ledger.matching.match(sheet, period=period, actor="demo") for sheet in SHEETS]
 
 
-def period_of(file: Path) -> str:
+def read_given(file: Path) -> Given:
     """
-    Return the month of most rows of a zip. Raises InvalidInput where none of it can be read.
+    Return a zip with the month of most of its rows. Raises InvalidInput where none of it can be read.
     """
     months = Counter[str]()
     with tempfile.TemporaryDirectory(prefix=FOLDER) as folder:
@@ -111,7 +128,7 @@ def period_of(file: Path) -> str:
             f"nothing in {file} can be read as billing or movements; `lastro import {file} --check` says why",
             argument="statements",
         )
-    return max(months, key=lambda month: (months[month], month))
+    return Given(file, max(months, key=lambda month: (months[month], month)))
 
 
 def _figures(found: Found) -> dict[str, int | float | str]:

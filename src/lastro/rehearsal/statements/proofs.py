@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lastro.rehearsal.proofs import Proof
+from lastro.rehearsal.proof import Proof, differing, shown
 from lastro.rehearsal.statements.books import Found
 from lastro.rehearsal.statements.lines import Said
 from lastro.rehearsal.statements.merging import MERGERS, Merged
 from lastro.rehearsal.statements.planting import Difference, Mistakes
 
 SHEETS: Final = ("movements", "billing")
-SHOWN_MAX: Final = 3
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def prove_merged(name: str, merged: Merged) -> Iterator[Proof]:
 def _prove_lines(sent: Sent, found: Found) -> Iterator[Proof]:
     due: dict[tuple[str, ...], tuple[Any, ...]] = {("movements", line.number): line for line in sent.said.movements}
     due |= {("billing", *line.key): line for line in sent.said.billing}
-    yield Proof("lines stored other than the corrections say", "none", _differing(due, found.lines))
+    yield Proof("lines stored other than the corrections say", "none", differing(due, found.lines))
 
 
 def _prove_differences(sent: Sent, found: Found) -> Iterator[Proof]:
@@ -115,16 +114,8 @@ def _counts_of(merged: Merged, sheet: str) -> str:
     return _counts(**{what: merged.of(sheet, what) for what in ("inserted", "updated", "unchanged", "deleted")})
 
 
-def _differing(due: Mapping[tuple[str, ...], object], found: Mapping[tuple[str, ...], object]) -> str:
-    return _shown([" ".join(key) for key in sorted({*due, *found}) if due.get(key) != found.get(key)])
-
-
 def _otherwise(planted: Sequence[Difference], reported: Sequence[Difference]) -> str:
     unexpected = [f"reported: {' '.join(map(str, each))}" for each in reported if each not in planted]
     missed = [f"not reported: {' '.join(map(str, each))}" for each in planted if each not in reported]
-    return _shown([*unexpected, *missed])
-
-
-def _shown(wrong: Sequence[str]) -> str:
-    more = ", …" if len(wrong) > SHOWN_MAX else ""
-    return f"{len(wrong)} ({', '.join(wrong[:SHOWN_MAX])}{more})" if wrong else "none"
+    wrong = [*unexpected, *missed]
+    return shown(wrong) if wrong else "none"
