@@ -14,6 +14,7 @@ import pytest
 
 from lastro import Fault, LastroError, Ledger, config, errors
 from lastro.imports import limits as import_limits
+from lastro.matching import limits as matching_limits
 from lastro.model import limits
 from lastro.sql.catalogue import catalogue
 from tests.docs.tables import code, marked, rows
@@ -88,6 +89,11 @@ def test_the_table_of_limits() -> None:
 def test_the_table_of_import_limits() -> None:
     """So does every limit of reading spreadsheets."""
     _says_all_of(import_limits, rows(LIMITS, "import limits"))
+
+
+def test_the_table_of_matching_limits() -> None:
+    """And every limit of matching."""
+    _says_all_of(matching_limits, rows(LIMITS, "matching limits"))
 
 
 def _says_all_of(module: ModuleType, told: list[list[str]]) -> None:
