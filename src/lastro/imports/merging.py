@@ -162,6 +162,15 @@ def preview(file: MergedFile, report: FileReport, specs: Sequence[SheetSpec]) ->
     return Preview(file=file.name, reason=reason, sheets=tuple(merges), changes=tuple(changes))
 
 
+def shrinks(*, missing: int, present: int) -> bool:
+    """
+    Whether a file lacks so many of the rows *present* that it is rather not whole.
+    """
+    share = PERCENT * missing
+    many = missing > SHRINK_ROWS_FREE and share > SHRINK_MANY_PERCENT_MAX * present
+    return many or share > SHRINK_PERCENT_MAX * present
+
+
 def _sheets(report: FileReport, specs: Sequence[SheetSpec], period: str | None) -> list[_Sheet]:
     # Always in one order, and so are their rows.
     by_name = {spec.name: spec for spec in specs}
@@ -206,11 +215,7 @@ def _weigh(sheet: _Sheet, file: MergedFile) -> Plan[Row]:
     if file.part is not None and sheet.month is not None:
         yield from _refuse_taken(sheet, file)
     missing, present = whole(weight, "missing"), whole(weight, "present")
-    share = PERCENT * missing
-    too_many = share > SHRINK_PERCENT_MAX * present or (
-        missing > SHRINK_ROWS_FREE and share > SHRINK_MANY_PERCENT_MAX * present
-    )
-    if too_many and not file.allow_shrink:
+    if shrinks(missing=missing, present=present) and not file.allow_shrink:
         raise ImportRefused(
             f"{sheet.spec.name} lacks {missing} of the {present} rows that {file.period} has by now, and they would be "
             "deleted: is the file whole? If they are to go, send it with --allow-shrink (allow_shrink=True)",
