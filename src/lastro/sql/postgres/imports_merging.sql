@@ -39,11 +39,14 @@ FROM locked;
 
 -- name: still_locked
 -- Whether the lock of merging is held: outside a transaction it was let go of as soon as it was had. From here on waits
--- for rows are bounded as anywhere else.
+-- for rows are bounded as anywhere else, and the few large statements that follow get the memory for it, one merge at a
+-- time; compiling each of them anew would take longer than it saves.
 -- locks: none   returns: 1 row
 SELECT
     count(lock.pid) > 0 AS held,
-    set_config('lock_timeout', %(lock_timeout)s::text, true) AS lock_timeout
+    set_config('lock_timeout', %(lock_timeout)s::text, true) AS lock_timeout,
+    set_config('work_mem', %(work_mem)s::text, true) AS work_mem,
+    set_config('jit', 'off', true) AS jit
 FROM pg_locks AS lock
 WHERE
     lock.locktype = 'advisory'
@@ -68,21 +71,24 @@ LIMIT 0;
 -- locks: none   returns: nothing
 COPY pg_temp.its_staged (row_number, its_fields) FROM STDIN;
 
--- name: count
--- Let the planner know what was brought.
--- locks: none   returns: nothing
-ANALYZE pg_temp.its_staged;
-
 -- name: twice
--- Keys that a file has more than once, each with its rows.
+-- Keys that a file has more than once, each with its rows. They are counted before they are looked at: to sort all rows
+-- by their keys takes longer than to compare them with what is stored.
 -- locks: none   returns: up to keys_max rows
+WITH doubled AS MATERIALIZED (
+    SELECT staged.its_key
+    FROM pg_temp.its_staged AS staged
+    GROUP BY staged.its_key
+    HAVING count(*) > 1
+)
+
 SELECT
     concat_ws(', ', staged.its_key) AS key,
     (array_agg(staged.row_number ORDER BY staged.row_number))[:%(rows_max)s::integer] AS row_numbers,
-    count(staged.row_number) AS times
+    count(*) AS times
 FROM pg_temp.its_staged AS staged
+INNER JOIN doubled USING (its_key)
 GROUP BY staged.its_key
-HAVING count(staged.row_number) > 1
 ORDER BY min(staged.row_number)
 LIMIT %(keys_max)s::bigint;
 
