@@ -89,10 +89,7 @@ def import_(
 
     if check + dry_run + queue > 1:
         raise typer.BadParameter("give one of --check, --dry-run and --queue", param_hint="--check")
-    if period is not None and not PERIOD.fullmatch(period):
-        raise InvalidInput(f"--period takes a month like 2026-11; got {period!r}", argument="period")
-    if not file.is_file():
-        raise InvalidInput(f"there is no file {file}", argument="file")
+    _refuse_odd(file, period)
     wanted = ready_specs() if specs is None else read_specs(specs)
     terms: dict[str, Any] = {
         "period": period,
@@ -111,6 +108,13 @@ def import_(
             _preview(terminal, ledger, file, terms)
         else:
             _merge(terminal, ledger, ledger.imports.send(file, actor=actor, **terms), queue=queue)
+
+
+def _refuse_odd(file: Path, period: str | None) -> None:
+    if period is not None and not PERIOD.fullmatch(period):
+        raise InvalidInput(f"--period takes a month like 2026-11; got {period!r}", argument="period")
+    if not file.is_file():
+        raise InvalidInput(f"there is no file {file}", argument="file")
 
 
 def imports(

@@ -64,7 +64,7 @@ SELECT
     0 AS row_number,
     merged.its_fields
 FROM lastro.its_table AS merged
-LIMIT 0;
+WHERE false;
 
 -- name: copy
 -- Bring a file's rows in as its parser wrote them.
@@ -84,7 +84,10 @@ WITH doubled AS MATERIALIZED (
 
 SELECT
     concat_ws(', ', staged.its_key) AS key,
-    (array_agg(staged.row_number ORDER BY staged.row_number))[:%(rows_max)s::integer] AS row_numbers,
+    trim_array(
+        array_agg(staged.row_number ORDER BY staged.row_number),
+        greatest(0, count(*)::integer - %(rows_max)s::integer)
+    ) AS row_numbers,
     count(*) AS times
 FROM pg_temp.its_staged AS staged
 INNER JOIN doubled USING (its_key)
@@ -93,8 +96,8 @@ ORDER BY min(staged.row_number)
 LIMIT %(keys_max)s::bigint;
 
 -- name: compare
--- Note what differs between a file and the month that it is of: rows that are new or others, and rows that it lacks. Of a
--- file that is a part of its month, rows that other parts wrote aren't lacking; one that it has is its own from now on.
+-- Note what differs between a file and the month that it is of: rows that are new or others, and rows that it lacks.
+-- Of a file that is a part of its month, rows that other parts wrote aren't lacking; one that it has is its own now.
 -- locks: none   returns: nothing
 CREATE TEMPORARY TABLE its_changes ON COMMIT DROP AS
 SELECT
@@ -208,12 +211,14 @@ WITH written AS (
     ORDER BY staged.its_key
     ON CONFLICT (its_key) DO UPDATE SET
     (its_fields, file_id, row_number, written_at)
-    = ROW(excluded.its_fields, excluded.file_id, excluded.row_number, excluded.written_at)
+    = (excluded.its_fields, excluded.file_id, excluded.row_number, excluded.written_at)
     WHERE
         ROW(merged.its_fields) IS DISTINCT FROM ROW(excluded.its_fields)
         OR (
             %(part)s::text IS NOT NULL
-            AND merged.file_id NOT IN (SELECT own.file_id FROM lastro.import_file AS own WHERE own.part = %(part)s::text)
+            AND merged.file_id NOT IN (
+                SELECT own.file_id FROM lastro.import_file AS own WHERE own.part = %(part)s::text
+            )
         )
     RETURNING CASE WHEN old.line_id IS NOT NULL THEN to_jsonb(old) END AS line
 ),
@@ -267,13 +272,14 @@ SELECT count(*) AS deleted
 FROM gone;
 
 -- name: samples
--- Some of the changes, as they were and as they will be: those of each sort that come first by row.
+-- Some of the changes, as they were and as they will be, in the order of the fields: those of each sort that come first
+-- by row.
 -- locks: none   returns: up to rows_max rows of each sort
 SELECT
     sample.sort,
     sample.row_number,
-    to_jsonb(merged)::text AS before,
-    to_jsonb(staged)::text AS after
+    to_json(merged)::text AS before,
+    to_json(staged)::text AS after
 FROM (
     SELECT
         changes.row_number,
