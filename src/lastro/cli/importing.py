@@ -46,6 +46,11 @@ Period = Annotated[
         show_default=False,
     ),
 ]
+Specs = Annotated[
+    Path | None,
+    typer.Option("--specs", metavar="TOML", help="What the sheets must be.", show_default="billing and movements"),
+]
+CodePage = Annotated[str, typer.Option("--code-page", help="Of names in a zip that are neither flagged nor UTF-8.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -63,10 +68,7 @@ def import_(
         Path, typer.Argument(metavar="FILE", help="A zip of spreadsheets, or one of them.", show_default=False)
     ],
     period: Period = None,
-    specs: Annotated[
-        Path | None,
-        typer.Option("--specs", metavar="TOML", help="What the sheets must be.", show_default="billing and movements"),
-    ] = None,
+    specs: Specs = None,
     check: Annotated[bool, typer.Option("--check", help="Read and report, without a database.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; nothing is stored.")] = False,
     queue: Annotated[bool, typer.Option("--queue", help="Leave the merging to `lastro work import`.")] = False,
@@ -77,9 +79,7 @@ def import_(
     quarantine: Annotated[
         bool, typer.Option("--quarantine", help="Keep rejected rows aside, and merge the others.")
     ] = False,
-    code_page: Annotated[
-        str, typer.Option("--code-page", help="Of names in a zip that are neither flagged nor UTF-8.")
-    ] = "cp437",
+    code_page: CodePage = "cp437",
     actor: Actor = None,
 ) -> None:
     """
