@@ -124,7 +124,7 @@ def test_the_table_of_connections_and_retries() -> None:
     ]
 
 
-@pytest.mark.parametrize("view", ["balance", "entry", "movement", "hold_standing", "bet_standing"])
+@pytest.mark.parametrize("view", ["balance", "entry", "movement", "hold_standing", "bet_standing", "import_standing"])
 def test_the_columns_of_the_views(view: str, ledger: Ledger, connection: psycopg.Connection[tuple[str]]) -> None:
     """The reference lists exactly the columns that each view has, in their order."""
     assert ledger.partitions()

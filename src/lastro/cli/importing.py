@@ -46,6 +46,11 @@ Period = Annotated[
         show_default=False,
     ),
 ]
+Specs = Annotated[
+    Path | None,
+    typer.Option("--specs", metavar="TOML", help="What the sheets must be.", show_default="billing and movements"),
+]
+CodePage = Annotated[str, typer.Option("--code-page", help="Of names in a zip that are neither flagged nor UTF-8.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -63,10 +68,7 @@ def import_(
         Path, typer.Argument(metavar="FILE", help="A zip of spreadsheets, or one of them.", show_default=False)
     ],
     period: Period = None,
-    specs: Annotated[
-        Path | None,
-        typer.Option("--specs", metavar="TOML", help="What the sheets must be.", show_default="billing and movements"),
-    ] = None,
+    specs: Specs = None,
     check: Annotated[bool, typer.Option("--check", help="Read and report, without a database.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; nothing is stored.")] = False,
     queue: Annotated[bool, typer.Option("--queue", help="Leave the merging to `lastro work import`.")] = False,
@@ -77,9 +79,7 @@ def import_(
     quarantine: Annotated[
         bool, typer.Option("--quarantine", help="Keep rejected rows aside, and merge the others.")
     ] = False,
-    code_page: Annotated[
-        str, typer.Option("--code-page", help="Of names in a zip that are neither flagged nor UTF-8.")
-    ] = "cp437",
+    code_page: CodePage = "cp437",
     actor: Actor = None,
 ) -> None:
     """
@@ -89,10 +89,7 @@ def import_(
 
     if check + dry_run + queue > 1:
         raise typer.BadParameter("give one of --check, --dry-run and --queue", param_hint="--check")
-    if period is not None and not PERIOD.fullmatch(period):
-        raise InvalidInput(f"--period takes a month like 2026-11; got {period!r}", argument="period")
-    if not file.is_file():
-        raise InvalidInput(f"there is no file {file}", argument="file")
+    _refuse_odd(file, period)
     wanted = ready_specs() if specs is None else read_specs(specs)
     terms: dict[str, Any] = {
         "period": period,
@@ -111,6 +108,13 @@ def import_(
             _preview(terminal, ledger, file, terms)
         else:
             _merge(terminal, ledger, ledger.imports.send(file, actor=actor, **terms), queue=queue)
+
+
+def _refuse_odd(file: Path, period: str | None) -> None:
+    if period is not None and not PERIOD.fullmatch(period):
+        raise InvalidInput(f"--period takes a month like 2026-11; got {period!r}", argument="period")
+    if not file.is_file():
+        raise InvalidInput(f"there is no file {file}", argument="file")
 
 
 def imports(

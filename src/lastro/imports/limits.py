@@ -73,6 +73,8 @@ SHEET_NAME_CHARACTERS_MAX: Final = 40
 MERGE_LOCK_TIMEOUT_MS: Final = 600_000
 # A wait for the lock of merging that goes into the job's log.
 MERGE_WAIT_TOLD_MS: Final = 50
+# What the server may use for each sort and hash of a merge before it writes to disk.
+MERGE_WORK_MIB: Final = 64
 # A file that lacks more of its month's rows is refused, unless it may shrink: half of them, or a fifth where those are
 # more than some.
 SHRINK_PERCENT_MAX: Final = 50

@@ -19,6 +19,7 @@ from lastro.imports.limits import (
     COPY_READ_BYTES,
     MERGE_LOCK_TIMEOUT_MS,
     MERGE_WAIT_TOLD_MS,
+    MERGE_WORK_MIB,
     SAMPLES_MAX,
     SHRINK_MANY_PERCENT_MAX,
     SHRINK_PERCENT_MAX,
@@ -77,7 +78,12 @@ def take_lock(terms: MergeTerms) -> Plan[list[str]]:
     """
     rows = yield step("imports_merging.lock", ledger=terms.ledger, lock_timeout=f"{MERGE_LOCK_TIMEOUT_MS}ms")
     waited_ms, age_ms = whole(rows[0], "waited_ms"), rows[0]["holder_age_ms"]
-    still = yield step("imports_merging.still_locked", ledger=terms.ledger, lock_timeout=f"{terms.lock_timeout_ms}ms")
+    still = yield step(
+        "imports_merging.still_locked",
+        ledger=terms.ledger,
+        lock_timeout=f"{terms.lock_timeout_ms}ms",
+        work_mem=f"{MERGE_WORK_MIB}MB",
+    )
     if not still[0]["held"]:
         raise NotInTransaction(
             "the lock of merging was let go of as soon as it was taken, for there is no transaction: begin one first"
@@ -162,6 +168,15 @@ def preview(file: MergedFile, report: FileReport, specs: Sequence[SheetSpec]) ->
     return Preview(file=file.name, reason=reason, sheets=tuple(merges), changes=tuple(changes))
 
 
+def shrinks(*, missing: int, present: int) -> bool:
+    """
+    Whether a file lacks so many of the rows *present* that it is rather not whole.
+    """
+    share = PERCENT * missing
+    many = missing > SHRINK_ROWS_FREE and share > SHRINK_MANY_PERCENT_MAX * present
+    return many or share > SHRINK_PERCENT_MAX * present
+
+
 def _sheets(report: FileReport, specs: Sequence[SheetSpec], period: str | None) -> list[_Sheet]:
     # Always in one order, and so are their rows.
     by_name = {spec.name: spec for spec in specs}
@@ -186,7 +201,6 @@ def _on(on: _Sheet, statement: str, /, **params: object) -> Step:
 def _stage(sheet: _Sheet, part: str | None) -> Plan[None]:
     yield _on(sheet, "stage")
     yield _on(sheet, "copy")._replace(written=_blocks(sheet.report.staged))
-    yield _on(sheet, "count")
     if sheet.month is None:
         yield _on(sheet, "compare_all")
     else:
@@ -201,16 +215,13 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 def _weigh(sheet: _Sheet, file: MergedFile) -> Plan[Row]:
     """Judge what differs before it is written, and return how much it is."""
-    yield from _refuse_twice(sheet, file)
     weight = yield from _weight(sheet, file.part)
+    if not _is_one_to_one(sheet, file, weight):
+        yield from _refuse_twice(sheet, file)
     if file.part is not None and sheet.month is not None:
         yield from _refuse_taken(sheet, file)
     missing, present = whole(weight, "missing"), whole(weight, "present")
-    share = PERCENT * missing
-    too_many = share > SHRINK_PERCENT_MAX * present or (
-        missing > SHRINK_ROWS_FREE and share > SHRINK_MANY_PERCENT_MAX * present
-    )
-    if too_many and not file.allow_shrink:
+    if shrinks(missing=missing, present=present) and not file.allow_shrink:
         raise ImportRefused(
             f"{sheet.spec.name} lacks {missing} of the {present} rows that {file.period} has by now, and they would be "
             "deleted: is the file whole? If they are to go, send it with --allow-shrink (allow_shrink=True)",
@@ -220,6 +231,15 @@ def _weigh(sheet: _Sheet, file: MergedFile) -> Plan[Row]:
             present=present,
         )
     return weight
+
+
+def _is_one_to_one(sheet: _Sheet, file: MergedFile, weight: Row) -> bool:
+    """
+    Whether each row of the file stands for one of the month's: then no key is there twice, and none need be counted.
+    """
+    if sheet.month is None or file.part is not None or whole(weight, "fresh"):
+        return False
+    return whole(weight, "staged") == whole(weight, "present") - whole(weight, "missing")
 
 
 def _weight(sheet: _Sheet, part: str | None) -> Plan[Row]:

@@ -74,10 +74,12 @@ class Imports(HeldImports, Walks):
         """
         Make the table `sheet_<name>` of a sheet, or add the fields that are new; return whether there was anything to do.
 
-        `billing` and `movements` are there without. A field that is added is empty in the rows that are there. Raises
-        InvalidInput where the table has another key, or a field of another type.
+        `billing` and `movements` are there without. A field that is added is empty in the rows that are there; for that
+        the table is locked, for no longer than it takes, and who reads it is given way to. Raises InvalidInput where the
+        table has another key, or a field of another type.
         """
-        return self._run(self._asks.declare(spec))
+        made: bool = self._walk(self._asks.declare(spec))
+        return made
 
     def send(
         self,

@@ -19,6 +19,8 @@ from lastro.imports.sending import preview_all, sending_of
 from lastro.imports.specs import SheetSpec
 from lastro.imports.standing import ImportBacklog, backlog, get_file, list_files, log_of, quarantined, replaced
 from lastro.ledger.asking import Ask, Asks, limit_within, whole_number
+from lastro.plans.course import Course
+from lastro.plans.patience import giving_way
 from lastro.plans.plan import Effect
 from lastro.sql.catalogue import catalogue
 
@@ -39,12 +41,12 @@ class ImportAsks:
         """Check what is sent and take it apart into *folder*."""
         return sending_of(file, folder, **terms)
 
-    def declare(self, spec: object) -> Ask[bool]:
-        """Ask for a sheet's table."""
+    def declare(self, spec: object) -> Course[bool]:
+        """Return the course that makes a sheet's table, and gives way to who reads it."""
         if not isinstance(spec, SheetSpec):
             raise InvalidInput(f"spec must be a SheetSpec; got {type(spec).__name__}", argument="spec")
         ledger, now = self._asks.ledger, self._asks.now()
-        return Ask(lambda: declare(spec, ledger=ledger, now=now), Effect.KEYED)
+        return giving_way(lambda: declare(spec, ledger=ledger, now=now))
 
     def send(self, sending: Sending) -> Ask[ImportRequest]:
         """Ask to have files merged."""

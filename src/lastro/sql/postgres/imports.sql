@@ -43,7 +43,8 @@ VALUES (
 );
 
 -- name: claim
--- Take the oldest file that nobody works on, or whose worker's lease has run out. The token fences off who had it before.
+-- Take the oldest file that nobody works on, or whose worker's lease has run out. The token fences off who had it
+-- before.
 -- locks: the job's row; one that somebody else has is passed over   returns: 0 or 1 row
 UPDATE lastro.open_import AS job
 SET

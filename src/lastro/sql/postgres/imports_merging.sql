@@ -39,11 +39,14 @@ FROM locked;
 
 -- name: still_locked
 -- Whether the lock of merging is held: outside a transaction it was let go of as soon as it was had. From here on waits
--- for rows are bounded as anywhere else.
+-- for rows are bounded as anywhere else, and the few large statements that follow get the memory for it, one merge at a
+-- time; compiling each of them anew would take longer than it saves.
 -- locks: none   returns: 1 row
 SELECT
     count(lock.pid) > 0 AS held,
-    set_config('lock_timeout', %(lock_timeout)s::text, true) AS lock_timeout
+    set_config('lock_timeout', %(lock_timeout)s::text, true) AS lock_timeout,
+    set_config('work_mem', %(work_mem)s::text, true) AS work_mem,
+    set_config('jit', 'off', true) AS jit
 FROM pg_locks AS lock
 WHERE
     lock.locktype = 'advisory'
@@ -61,34 +64,40 @@ SELECT
     0 AS row_number,
     merged.its_fields
 FROM lastro.its_table AS merged
-LIMIT 0;
+WHERE false;
 
 -- name: copy
 -- Bring a file's rows in as its parser wrote them.
 -- locks: none   returns: nothing
 COPY pg_temp.its_staged (row_number, its_fields) FROM STDIN;
 
--- name: count
--- Let the planner know what was brought.
--- locks: none   returns: nothing
-ANALYZE pg_temp.its_staged;
-
 -- name: twice
--- Keys that a file has more than once, each with its rows.
+-- Keys that a file has more than once, each with its rows. They are counted before they are looked at: to sort all rows
+-- by their keys takes longer than to compare them with what is stored.
 -- locks: none   returns: up to keys_max rows
+WITH doubled AS MATERIALIZED (
+    SELECT staged.its_key
+    FROM pg_temp.its_staged AS staged
+    GROUP BY staged.its_key
+    HAVING count(*) > 1
+)
+
 SELECT
     concat_ws(', ', staged.its_key) AS key,
-    (array_agg(staged.row_number ORDER BY staged.row_number))[:%(rows_max)s::integer] AS row_numbers,
-    count(staged.row_number) AS times
+    trim_array(
+        array_agg(staged.row_number ORDER BY staged.row_number),
+        greatest(0, count(*)::integer - %(rows_max)s::integer)
+    ) AS row_numbers,
+    count(*) AS times
 FROM pg_temp.its_staged AS staged
+INNER JOIN doubled USING (its_key)
 GROUP BY staged.its_key
-HAVING count(staged.row_number) > 1
 ORDER BY min(staged.row_number)
 LIMIT %(keys_max)s::bigint;
 
 -- name: compare
--- Note what differs between a file and the month that it is of: rows that are new or others, and rows that it lacks. Of a
--- file that is a part of its month, rows that other parts wrote aren't lacking; one that it has is its own from now on.
+-- Note what differs between a file and the month that it is of: rows that are new or others, and rows that it lacks.
+-- Of a file that is a part of its month, rows that other parts wrote aren't lacking; one that it has is its own now.
 -- locks: none   returns: nothing
 CREATE TEMPORARY TABLE its_changes ON COMMIT DROP AS
 SELECT
@@ -202,12 +211,14 @@ WITH written AS (
     ORDER BY staged.its_key
     ON CONFLICT (its_key) DO UPDATE SET
     (its_fields, file_id, row_number, written_at)
-    = ROW(excluded.its_fields, excluded.file_id, excluded.row_number, excluded.written_at)
+    = (excluded.its_fields, excluded.file_id, excluded.row_number, excluded.written_at)
     WHERE
         ROW(merged.its_fields) IS DISTINCT FROM ROW(excluded.its_fields)
         OR (
             %(part)s::text IS NOT NULL
-            AND merged.file_id NOT IN (SELECT own.file_id FROM lastro.import_file AS own WHERE own.part = %(part)s::text)
+            AND merged.file_id NOT IN (
+                SELECT own.file_id FROM lastro.import_file AS own WHERE own.part = %(part)s::text
+            )
         )
     RETURNING CASE WHEN old.line_id IS NOT NULL THEN to_jsonb(old) END AS line
 ),
@@ -261,13 +272,14 @@ SELECT count(*) AS deleted
 FROM gone;
 
 -- name: samples
--- Some of the changes, as they were and as they will be: those of each sort that come first by row.
+-- Some of the changes, as they were and as they will be, in the order of the fields: those of each sort that come first
+-- by row.
 -- locks: none   returns: up to rows_max rows of each sort
 SELECT
     sample.sort,
     sample.row_number,
-    to_jsonb(merged)::text AS before,
-    to_jsonb(staged)::text AS after
+    to_json(merged)::text AS before,
+    to_json(staged)::text AS after
 FROM (
     SELECT
         changes.row_number,
