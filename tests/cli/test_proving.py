@@ -33,7 +33,9 @@ def _played(monkeypatch: pytest.MonkeyPatch, *proofs: Proof) -> dict[str, Any]:
 def test_a_demo_whose_proofs_hold_ends_well(run: Run, monkeypatch: pytest.MonkeyPatch, server_url: str) -> None:
     """The proofs are listed with what was expected and found; progress goes to stderr; the exit code is 0."""
     asked = _played(monkeypatch, HOLDS)
-    answer = run("demo", "--orders", "items.csv", "--matches", "one.csv", "--matches", "two.csv", "--statements", "s.zip")
+    answer = run(
+        "demo", "--orders", "items.csv", "--matches", "one.csv", "--matches", "two.csv", "--statements", "s.zip"
+    )
     assert answer.code == 0
     assert answer.out.splitlines() == [
         "holds\tproof\texpected\tactual",

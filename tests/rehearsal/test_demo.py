@@ -11,11 +11,9 @@ import pytest
 
 import lastro
 from lastro.embedded import EmbeddedServer
-from lastro.rehearsal import demo
+from lastro.rehearsal import demo, selling
 from lastro.rehearsal.proof import Proofs
-from lastro.rehearsal.statements import playing as statements_playing
-
-TINY: dict[str, Any] = {"orders_made": 12, "teams_made": 2, "processes": 1}
+from lastro.rehearsal.stage import serve
 
 
 def schemas(url: str) -> set[str]:
@@ -25,9 +23,9 @@ def schemas(url: str) -> set[str]:
 
 
 def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a file and a database it makes orders, statements and matches, starts a server, proves all, and leaves nothing."""
+    """Without a file and a database it makes all that it plays, starts a server, proves all, and leaves nothing."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    proofs = demo.run(orders_made=60, teams_made=4, seed=11, processes=2)
+    proofs = demo.run(orders_made=60, teams_made=3, seed=11, processes=2)
     document = proofs.as_dict()
     assert [proof for proof in document["proofs"] if not proof["holds"]] == []
     assert document["holds"] is True
@@ -40,25 +38,19 @@ def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without statements, which take a while: what they come to is proved by one test here, and in test_statements."""
-    monkeypatch.setattr(statements_playing, "run", lambda *_, **__: Proofs((), {}))
-
-
-@pytest.mark.usefixtures("two_parts")
 def test_a_database_that_is_given_is_left_as_it_was(server_url: str) -> None:
-    """The schemas of the demo are dropped at the end, and when it fails."""
+    """The schemas of a part are dropped at the end, and when it fails."""
     before = schemas(server_url)
-    assert demo.run(url=server_url, **TINY).hold
+    script = selling.write_script(None, processes=1, orders_made=12, seed=1)
+    assert selling.run(script, url=server_url).hold
     assert schemas(server_url) <= before
     with pytest.raises(RuntimeError, match="enough"):
-        demo.run(url=server_url, **TINY, progress=_impatient)
+        selling.run(script, url=server_url, progress=_impatient)
     assert schemas(server_url) <= before
 
 
 def _impatient(line: str) -> None:
-    if "settler killed" in line:
+    if "checkouts" in line:
         raise RuntimeError("enough")
 
 
@@ -97,10 +89,11 @@ def test_nothing_proved_is_not_a_success() -> None:
     assert Proofs((), {}).exit_code == 1
 
 
-@pytest.mark.usefixtures("two_parts")
 def test_an_embedded_address_is_played_on_and_let_go(tmp_path: Path) -> None:
     """embedded:///path starts that server; it stops when the demo was its only user, and its data stay."""
     server = EmbeddedServer(tmp_path / "server")
-    assert demo.run(url=f"embedded://{tmp_path}/server", **TINY).hold
+    with serve(f"embedded://{tmp_path}/server") as url:
+        assert server.running
+        assert schemas(url)
     assert not server.running
     assert server.path.exists()

@@ -69,7 +69,7 @@ def test_the_real_seasons_come_out_to_the_cent(server_url: str) -> None:
     assert actual["results that two feeds brought"] == "duplicate 836, recorded 836"
     assert actual["markets settled at their last version"] == "all 760"
     assert actual["settler killed in the middle of a batch: its exit code"] == -9
-    assert proofs.counts["bets_corrected"] != 0
+    assert proofs.counts["bets_corrected_by_the_others"] != 0
     assert any("settler killed" in line for line in said)
 
 
@@ -174,7 +174,7 @@ DEFECTS: dict[str, tuple[str, set[str]]] = {
         """,
         {
             "bets settled as the file says",
-            "markets it left, settled by others",
+            "markets that waited then, settled by others",
             "stakes set aside, then taken or given back",
             "transfers: one a bet, entry kind and version",
             "transfers other than expected",
@@ -241,7 +241,7 @@ OTHERWISE: list[tuple[dict[str, Any], str]] = [
     ({"answered_again": 0}, "submissions answered again under the same keys"),
     ({"results": {"recorded": 1}}, "results that two feeds brought"),
     ({"settler_exit_code": 0}, "settler killed in the middle of a batch: its exit code"),
-    ({"caught": ()}, "markets it left, settled by others"),
+    ({"caught": ()}, "markets that waited then, settled by others"),
 ]
 
 

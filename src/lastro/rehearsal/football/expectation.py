@@ -54,7 +54,7 @@ class Expectation(NamedTuple):
     All that must be so, money in cents. `results`: the newest version of each market, and its winner.
 
     `reported`: every winner that a market's results ever named (None: void). `answers`: how many first answers of each
-    kind; `house`: what the house won a season; `rests`: every account's balance.
+    kind; `house`: what the house won a season; `balances`: every account's.
     """
 
     odds: dict[tuple[str, str], int]
@@ -79,7 +79,9 @@ class Settled(NamedTuple):
 
 def expectation_of(script: Script) -> Expectation:
     """Work out what the seasons' rows and the wagers must lead to."""
-    rows = {market: row for season in script.seasons for market, row in _markets(season).items()}
+    rows = {
+        match.market: row for season in script.seasons for match, row in zip(season.matches, season.rows, strict=True)
+    }
     reported: dict[str, set[str | None]] = defaultdict(set)
     versions: Counter[str] = Counter()
     for report in script.reports:
@@ -146,10 +148,6 @@ def thousandths(odds: str) -> int:
     """
     whole, _, part = odds.partition(".")
     return int(whole) * ONE + int(part.ljust(3, "0"))
-
-
-def _markets(season: Season) -> dict[str, MatchRow]:
-    return {f"{season.name}: {row.day} {row.home} v {row.away}": row for row in season.rows}
 
 
 def _winner(row: MatchRow) -> str:

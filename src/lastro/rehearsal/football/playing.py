@@ -90,8 +90,8 @@ def play(stage: Stage, script: Script, *, progress: Progress) -> tuple[Played, d
         "seconds": round(seconds, 2),
         "submissions_per_second": round(submitted / betting_s, 1),
         "tries_lost_to_rivals": sum(fact.lost_tries for fact in facts),
-        "settled_by_each": ", ".join(str(figures.get("bets", 0)) for figures in settled),
-        "bets_corrected": sum(figures.get("corrected", 0) for figures in settled),
+        "settled_by_the_others": ", ".join(str(figures.get("bets", 0)) for figures in settled),
+        "bets_corrected_by_the_others": sum(figures.get("corrected", 0) for figures in settled),
         "settler_rounds_that_failed": sum(figures["errors"] for figures in settled),
     }
     return played, counts

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lastro.rehearsal.football.books import CURRENCY, Books, Held, Hold, Left
-from lastro.rehearsal.football.expectation import HOUSE, WORLD, Expectation, Settled, settled_transfers
+from lastro.rehearsal.football.expectation import HOUSE, WORLD, Expectation, Settled, returned_of, settled_transfers
 from lastro.rehearsal.ledger_books import Booked
 from lastro.rehearsal.ledger_proofs import prove_ledger
 from lastro.rehearsal.proof import Proof, all_of, differing, in_units, matching, shown
@@ -115,7 +115,7 @@ def _prove_nothing_is_left(expected: Expectation, books: Books, played: Played) 
         if leg.market in played.caught and key not in books.settlements
     }
     taken_up = f"{len(played.caught)} less {shown(sorted(waiting))}" if waiting else all_of(len(played.caught))
-    yield Proof("markets it left, settled by others", all_of(max(1, len(played.caught))), taken_up)
+    yield Proof("markets that waited then, settled by others", all_of(max(1, len(played.caught))), taken_up)
 
 
 def _newest(books: Books, market: str) -> tuple[int, str] | None:
@@ -132,12 +132,14 @@ def _newest(books: Books, market: str) -> tuple[int, str] | None:
 
 
 def _follows(expected: Expectation, key: str, versions: list[Settled]) -> bool:
-    """Whether a bet's versions are 1, 2, 3 …, each by results that were reported, and as void as those say."""
-    legs = expected.bets[key].legs
+    """Whether a bet's versions are 1, 2, 3 …, each by results that were reported, with what comes back by those."""
+    bet = expected.bets[key]
     for number, settled in enumerate(versions, start=1):
-        if settled.version != number or settled.is_void != all(outcome == "void" for outcome in settled.outcomes):
+        is_void = all(outcome == "void" for outcome in settled.outcomes)
+        by_outcomes = Settled(number, returned_of(bet, settled.outcomes), is_void, settled.outcomes)
+        if settled != by_outcomes:
             return False
-        for leg, outcome in zip(legs, settled.outcomes, strict=True):
+        for leg, outcome in zip(bet.legs, settled.outcomes, strict=True):
             reported = expected.reported[leg.market]
             possible = {"void" if one is None else "won" if one == leg.selection else "lost" for one in reported}
             if outcome not in possible:
