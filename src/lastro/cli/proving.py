@@ -16,6 +16,7 @@ from lastro.cli.exits import REFUSED
 from lastro.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from lastro.rehearsal.proof import Proofs
     from lastro.rehearsal.verdict import Verdict
 
 # Those of the rehearsal itself, which is only imported once it is run; a test holds them together.
@@ -80,19 +81,7 @@ def demo(
         statements=statements,
         progress=None if terminal.as_json else _tell,
     )
-    terminal.show(
-        proofs.as_dict(),
-        table=[
-            {
-                "holds": "yes" if proof.holds else "NO",
-                "proof": proof.name,
-                "expected": str(proof.expected),
-                "actual": str(proof.actual),
-            }
-            for proof in proofs.proofs
-        ],
-        note=f"{sum(proof.holds for proof in proofs.proofs)} of {len(proofs.proofs)} proofs hold",
-    )
+    _show_proofs(terminal, proofs)
     if not proofs.hold:
         raise typer.Exit(REFUSED)
 
@@ -142,6 +131,22 @@ def rehearse_checkout(
     )
     _show_verdict(terminal, verdict)
     raise typer.Exit(verdict.exit_code)
+
+
+def _show_proofs(terminal: Terminal, proofs: Proofs) -> None:
+    terminal.show(
+        proofs.as_dict(),
+        table=[
+            {
+                "holds": "yes" if proof.holds else "NO",
+                "proof": proof.name,
+                "expected": str(proof.expected),
+                "actual": str(proof.actual),
+            }
+            for proof in proofs.proofs
+        ],
+        note=f"{sum(proof.holds for proof in proofs.proofs)} of {len(proofs.proofs)} proofs hold",
+    )
 
 
 def _show_verdict(terminal: Terminal, verdict: Verdict) -> None:
