@@ -268,7 +268,7 @@ def test_a_spec_that_does_not_fit_its_sheet_is_refused(shop: Ledger) -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             shop.matching.match(spec(**settings), period=PERIOD)
-    for period in ("2026-13", "november", "2026-1", "0000-01", None):
+    for period in ("2026-13", "november", "2026-1", "0000-01", "9999-12", None):
         with pytest.raises(InvalidInput, match="a month like 2026-11"):
             shop.matching.match("movements", period=period)  # type: ignore[arg-type]
 

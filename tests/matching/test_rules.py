@@ -15,8 +15,6 @@ from lastro.matching.sums import Budget, adding_up
 from lastro.matching.values import Group, Item, Window
 from tests.matching.naive import faults
 
-pytestmark = pytest.mark.req("4.2")
-
 FIRST = date(2026, 11, 10)
 WINDOW = Window(days_before=1, days_after=3)
 

@@ -76,8 +76,10 @@ def match(
 
 
 def _spec(given: str) -> str | Path:
+    from lastro.matching.spec_files import READY
+
     path = Path(given)
-    return path if path.suffix or path.exists() else given
+    return path if given not in READY and (path.suffix or path.exists()) else given
 
 
 def _rows(groups: Iterable[MatchGroup]) -> Iterator[dict[str, str]]:

@@ -24,7 +24,8 @@ from lastro.plans.plan import Effect
 # A spec, the path of the TOML file that holds it, or the name of a ready one.
 Spec: TypeAlias = MatchSpec | Path | str
 
-PERIOD: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
+# Years whose neighbours are dates as well.
+PERIOD: Final = re.compile(r"(?:19|2[0-9])[0-9]{2}-(?:0[1-9]|1[0-2])", re.ASCII)
 
 
 class MatchingAsks:
@@ -83,6 +84,6 @@ def _spec(spec: object) -> MatchSpec:
 
 
 def _period(period: object) -> str:
-    if not isinstance(period, str) or not PERIOD.fullmatch(period) or period.startswith("0000"):
+    if not isinstance(period, str) or not PERIOD.fullmatch(period):
         raise InvalidInput(f"period is a month like 2026-11; got {shown(period)}", argument="period")
     return period
