@@ -23,6 +23,7 @@ from bench import (
     holds,
     imports,
     memory,
+    merging,
     page,
     points,
     reading,
@@ -49,6 +50,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "points": points.measure,
     "reconciling": reconciling.measure,
     "imports": imports.measure,
+    "merging": merging.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

@@ -62,7 +62,8 @@ def _beside_the_reader(run: Run, path: Path, folder: Path) -> None:
         before = in_process("bench.sheet_reader", {"path": str(path), "way": "bare"})
         ours.append(
             in_process(
-                "bench.sheet_reader", {"path": str(path), "way": "lastro", "specs": _specs(), "folder": str(staged)}
+                "bench.sheet_reader",
+                {"path": str(path), "way": "lastro", "specs": specs_document(), "folder": str(staged)},
             )
         )
         after = in_process("bench.sheet_reader", {"path": str(path), "way": "bare"})
@@ -87,7 +88,7 @@ def _beside_the_reader(run: Run, path: Path, folder: Path) -> None:
 def _at_once(run: Run, paths: list[Path], folder: Path) -> None:
     """Eight files by four parsers, and by one, one after another."""
     sources = [Source(path.name, path) for path in paths]
-    specs = specs_of(_specs())
+    specs = specs_of(specs_document())
     took: dict[int, list[float]] = {1: [], PARSERS: []}
     for number in range(run.scale.rounds):
         for parsers, times in took.items():
@@ -107,12 +108,22 @@ def _at_once(run: Run, paths: list[Path], folder: Path) -> None:
     )
 
 
-def _specs() -> dict[str, Any]:
+def specs_document(name: str = "billing") -> dict[str, Any]:
+    """The spec of the files that are written here."""
     columns = {f"h{column}": KINDS[column % len(KINDS)] for column in range(COLUMNS)}
-    return {"billing": {"key": ["h0"], "columns": columns}}
+    return {name: {"key": ["h0"], "columns": columns}}
 
 
-def _written(path: Path, rows: int, seed: int) -> Path:
+def written(path: Path, rows: int, seeds: list[int]) -> Path:
+    """A zip of .xlsx, one a seed, whose rows have keys of their own."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for number, seed in enumerate(seeds):
+            book = _written(Path(folder, f"{number}.xlsx"), rows, seed, prefix=f"{number}-")
+            archive.write(book, book.name)
+    return path
+
+
+def _written(path: Path, rows: int, seed: int, *, prefix: str = "") -> Path:
     """An .xlsx as Excel writes one: shared texts, numbers, dates by their format; by hand, for no library is as quick."""
     draw = random.Random(seed)
     # The headers, then the codes, then a text for each reference.
@@ -126,7 +137,9 @@ def _written(path: Path, rows: int, seed: int) -> Path:
             for start in range(2, rows + 2, BLOCK_ROWS):
                 lines = []
                 for row in range(start, min(start + BLOCK_ROWS, rows + 2)):
-                    cells = [_cell(f"{letter}{row}", column, draw, strings) for column, letter in enumerate(letters)]
+                    cells = [
+                        _cell(f"{letter}{row}", column, draw, strings, prefix) for column, letter in enumerate(letters)
+                    ]
                     lines.append(f'<row r="{row}" spans="1:{COLUMNS}">{"".join(cells)}</row>')
                 sheet.write("".join(lines).encode())
             sheet.write(b"</sheetData></worksheet>")
@@ -139,10 +152,10 @@ def _written(path: Path, rows: int, seed: int) -> Path:
     return path
 
 
-def _cell(place: str, column: int, draw: random.Random, strings: list[str]) -> str:
+def _cell(place: str, column: int, draw: random.Random, strings: list[str], prefix: str) -> str:
     kind = column % len(KINDS)
     if kind == 0:
-        strings.append(f"Reference {place}")
+        strings.append(f"Reference {prefix}{place}")
         return f'<c r="{place}" t="s"><v>{len(strings) - 1}</v></c>'
     if kind == 3:
         serial = (_FIRST_DAY - _EPOCH + timedelta(days=draw.randrange(360))).days

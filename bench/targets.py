@@ -117,6 +117,12 @@ TARGETS = (
     Target("parsing 200,000 × 30 of an .xlsx, of the reader's own bare speed", "imports.xlsx.F0", "ratio", 0.80),
     Target("its peak memory, MiB", "imports.xlsx.F0", "peak_mib", 400, at_most=True),
     Target("eight .xlsx by four parsers, over one after another", "imports.eight_files.F0", "times", 0.60, at_most=True),
+    Target("merging 200,000 rows unchanged, over a first load", "imports.merge.F0", "unchanged", 0.35, at_most=True),
+    Target("merging them with 1 % changed, over a first load", "imports.merge.F0", "changed", 0.45, at_most=True),
+    Target(
+        "eight .xlsx read and merged by four lanes, over one lane", "imports.eight_merged.F0", "times", 0.60, at_most=True
+    ),
+    Target("peak memory of who merges, MiB", "imports.eight_merged.F0", "parent_peak_mib", 400, at_most=True),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

@@ -10,12 +10,12 @@ __all__ = [
     "AccountBarred", "AccountClosed", "AccountConflict", "AccountNotEmpty", "ActivityConflict", "AdoptionConflict",
     "AdoptionNotReady", "AlreadyReversed", "AmountOutOfRange", "BetConflict", "BetInProgress", "CapExceeded",
     "ConnectionLost", "CurrencyMismatch", "Fault", "HistoryRetired", "HoldClosed", "HoldConflict", "HoldExceeded",
-    "IncidentExplained", "InsufficientFunds", "InvalidInput", "KindConflict", "KindNotAllowed", "LastroError",
-    "LiabilityExceeded", "LockTimeout", "MarketClosed", "MarketConflict", "NotInTransaction", "OddsChanged",
+    "ImportRefused", "IncidentExplained", "InsufficientFunds", "InvalidInput", "KindConflict", "KindNotAllowed",
+    "LastroError", "LiabilityExceeded", "LockTimeout", "MarketClosed", "MarketConflict", "NotInTransaction", "OddsChanged",
     "OutcomeUnknown", "PeriodClosed", "PeriodConflict", "Refusal", "ResultConflict", "RuleConflict", "SchemaOutdated",
     "SerializationLost", "ServerUnavailable", "StakeOutOfRange", "TransferConflict", "UnknownAccount",
-    "UnknownActivity", "UnknownAdoption", "UnknownBet", "UnknownEvent", "UnknownHold", "UnknownIncident",
-    "UnknownMarket", "UnknownMember", "UnknownRule", "UnknownTransfer", "UnreadableRow",
+    "UnknownActivity", "UnknownAdoption", "UnknownBet", "UnknownEvent", "UnknownHold", "UnknownImport",
+    "UnknownIncident", "UnknownMarket", "UnknownMember", "UnknownRule", "UnknownTransfer", "UnreadableRow",
 ]  # fmt: skip
 
 
@@ -262,6 +262,18 @@ class AdoptionNotReady(Refusal):
     """A step of an adoption comes too early, or something stands in its way. Details: `adoption`, `phase`, `step`."""
 
     code = "adoption_not_ready"
+
+
+class ImportRefused(Refusal):
+    """A file can't be merged as it is: a key twice, or too many rows lacking. Details: `file`, `sheet`."""
+
+    code = "import_refused"
+
+
+class UnknownImport(Refusal):
+    """No file that was sent to be merged has this number in this ledger. Details: `file_id`."""
+
+    code = "unknown_import"
 
 
 class AccountBarred(Refusal):

@@ -75,7 +75,7 @@ def test_specs_of_ones_own(run: Run, tmp_path: Path) -> None:
         (["{file}", "--check", "--period", "2026-13"], 1, "takes a month"),
         (["{file}", "--check", "--code-page", "klingon"], 1, "names no encoding"),
         (["{file}", "--check", "--specs", "nowhere.toml"], 1, "can't be read"),
-        (["{file}"], 2, "give --check"),
+        (["{file}"], 2, "no database is named"),
     ],
 )
 def test_what_is_not_understood(arguments: list[str], code: int, said: str, run: Run, tmp_path: Path) -> None:

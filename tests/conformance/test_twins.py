@@ -16,6 +16,8 @@ from lastro.ledger.adopting_awaiting import AsyncAdopting, AsyncHeldAdopting
 from lastro.ledger.adopting_blocking import Adopting, HeldAdopting
 from lastro.ledger.betting_awaiting import AsyncBetting, AsyncHeldBetting
 from lastro.ledger.betting_blocking import Betting, HeldBetting
+from lastro.ledger.matching_awaiting import AsyncMatching
+from lastro.ledger.matching_blocking import Matching
 from lastro.ledger.outbox import HeldOutbox, Outbox
 from lastro.ledger.outbox_async import AsyncHeldOutbox, AsyncOutbox
 from lastro.ledger.points_awaiting import AsyncHeldPoints, AsyncPoints
@@ -26,8 +28,9 @@ TWINS += [(HeldAdopting, AsyncHeldAdopting), (Adopting, AsyncAdopting)]
 TWINS += [(HeldPoints, AsyncHeldPoints), (Points, AsyncPoints)]
 TWINS += [(HeldOutbox, AsyncHeldOutbox), (Outbox, AsyncOutbox)]
 TWINS += [(HeldBetting, AsyncHeldBetting), (Betting, AsyncBetting)]
+TWINS += [(Matching, AsyncMatching)]
 # Made on the spot by both: there is nothing to wait for.
-NOT_AWAITED = {"within", "batching", "emitting"}
+NOT_AWAITED = {"within", "batching", "emitting", "each_group"}
 
 # The interpreter's hook calls it in a forked child, where only threads need it: a loop doesn't survive a fork.
 HOOKS = {"after_fork_in_child"}

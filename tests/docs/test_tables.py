@@ -14,6 +14,7 @@ import pytest
 
 from lastro import Fault, LastroError, Ledger, config, errors
 from lastro.imports import limits as import_limits
+from lastro.matching import limits as matching_limits
 from lastro.model import limits
 from lastro.sql.catalogue import catalogue
 from tests.docs.tables import code, marked, rows
@@ -90,6 +91,11 @@ def test_the_table_of_import_limits() -> None:
     _says_all_of(import_limits, rows(LIMITS, "import limits"))
 
 
+def test_the_table_of_matching_limits() -> None:
+    """And every limit of matching."""
+    _says_all_of(matching_limits, rows(LIMITS, "matching limits"))
+
+
 def _says_all_of(module: ModuleType, told: list[list[str]]) -> None:
     declared = {name: value for name, value in vars(module).items() if name.isupper() and name != "MIB"}
     assert [row[:2] for row in told] == [[f"`{name}`", _figure(value)] for name, value in declared.items()]
@@ -118,7 +124,7 @@ def test_the_table_of_connections_and_retries() -> None:
     ]
 
 
-@pytest.mark.parametrize("view", ["balance", "entry", "movement", "hold_standing", "bet_standing"])
+@pytest.mark.parametrize("view", ["balance", "entry", "movement", "hold_standing", "bet_standing", "import_standing"])
 def test_the_columns_of_the_views(view: str, ledger: Ledger, connection: psycopg.Connection[tuple[str]]) -> None:
     """The reference lists exactly the columns that each view has, in their order."""
     assert ledger.partitions()

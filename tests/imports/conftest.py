@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lastro import Ledger
 from lastro.imports import FileReport, SheetSpec, specs_of, staged_rows
 from lastro.imports.files import read_file
+from lastro.imports.merges import ImportedFile
+from tests.imports.months import MONTH, InProcess, Line, billing, zipped
+from tests.support.fixtures import observer, session
+from tests.support.stores import store, store_url
+
+__all__ = ["observer", "session", "store", "store_url"]
 
 Read = Callable[..., "Outcome"]
 
@@ -102,3 +109,53 @@ def read(tmp_path: Path) -> Read:
         return Outcome(read_file(name or path.name, path, specs or (spec(),), folder=folder, period=period))
 
     return read
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have files read in this process."""
+    monkeypatch.setattr("lastro.imports.working.ParserProcess", InProcess)
+    monkeypatch.setattr("lastro.imports.parsing.ParserProcess", InProcess)
+
+
+class Importing:
+    """Sends files to a ledger and merges them; most tests need no more than one file's outcome."""
+
+    def __init__(self, ledger: Ledger, folder: Path) -> None:
+        self.ledger, self.folder = ledger, folder
+
+    def run(self, month: str | None = MONTH, /, *, terms: Mapping[str, Any] | None = None, **files: str | bytes) -> Any:
+        """Merge a zip of csv files, and return how they stand, by name without ending."""
+        path = zipped(self.folder / "sent.zip", **files)
+        done = self.ledger.imports.run(path, period=month, **(terms or {}))
+        return {each.file.removesuffix(".csv"): each for each in done}
+
+    def billing(self, *lines: Line, month: str | None = MONTH, name: str = "billing", **terms: Any) -> ImportedFile:
+        """Merge one file of billing."""
+        (done,) = self.run(month, terms=terms, **{name: billing(*lines)}).values()
+        assert isinstance(done, ImportedFile)
+        return done
+
+    def merged(self, *lines: Line, **settings: Any) -> tuple[int, int, int, int]:
+        """Merge one file of billing, which must be good: rows inserted, updated, unchanged and deleted."""
+        done = self.billing(*lines, **settings)
+        assert done.status == "merged", done.reason
+        (sheet,) = done.sheets
+        return sheet.inserted, sheet.updated, sheet.unchanged, sheet.deleted
+
+    def refused(self, *lines: Line, **settings: Any) -> str:
+        """Merge one file of billing, which must be refused: why."""
+        done = self.billing(*lines, **settings)
+        assert done.status == "error", done
+        assert done.sheets == ()
+        return str(done.reason)
+
+    def log(self, done: ImportedFile) -> list[str]:
+        """The log of a file's job."""
+        return [each.line for each in self.ledger.imports.log(done.file_id)]
+
+
+@pytest.fixture
+def importing(ledger: Ledger, tmp_path: Path, in_process: None) -> Importing:
+    """Merge files into this test's ledger, read in this process."""
+    return Importing(ledger, tmp_path)

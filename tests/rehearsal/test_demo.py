@@ -1,4 +1,4 @@
-"""The demo plays both parts on one server, proves both, and leaves nothing behind."""
+"""The demo plays all its parts on one server, proves them, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def schemas(url: str) -> set[str]:
 
 
 def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a file and a database it makes orders and matches, starts a server, proves all, and leaves nothing."""
+    """Without a file and a database it makes all that it plays, starts a server, proves all, and leaves nothing."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     proofs = demo.run(orders_made=60, teams_made=3, seed=11, processes=2)
     document = proofs.as_dict()
@@ -33,6 +33,7 @@ def test_made_orders_on_a_server_of_its_own(tmp_path: Path, monkeypatch: pytest.
     names = [proof["name"] for proof in document["proofs"]]
     assert len(set(names)) == len(names)
     assert {"transfers other than expected", "matches: transfers other than expected"} <= set(names)
+    assert "statements: differences other than the planted" in names
     assert (document["counts"]["checkouts"], document["counts"]["matches_processes"]) == (66, 2)
     assert list(tmp_path.iterdir()) == []
 
@@ -61,9 +62,12 @@ def test_impossible_numbers_are_refused(arguments: dict[str, Any]) -> None:
 
 
 def test_files_are_read_before_anything_is_started(tmp_path: Path) -> None:
-    """A file of matches that can't be read is refused at once, and not when part one is over."""
+    """A file of matches or statements that can't be read is refused at once, and not when part one is over."""
     with pytest.raises(lastro.InvalidInput, match="of matches"):
         demo.run(url="nonsense", matches=[tmp_path / "nowhere.csv"])
+    (tmp_path / "other.csv").write_text("a;b\n1;2\n", "utf-8")
+    with pytest.raises(lastro.InvalidInput, match="can be read as billing or movements"):
+        demo.run(url="nonsense", statements=tmp_path / "other.csv")
 
 
 @pytest.mark.parametrize("url", ["mariadb://localhost/x", "sqlite:///x.db", "nonsense"])

@@ -13,6 +13,8 @@ from lastro import Ledger
 from tests.schema.adoption import ADOPTION_CONSTRAINTS, ADOPTION_ROWS
 from tests.schema.betting import BETTING_CONSTRAINTS, BETTING_HISTORY, BETTING_ROWS
 from tests.schema.closings import CLOSING_CONSTRAINTS, CLOSING_ROWS
+from tests.schema.imports import IMPORT_CONSTRAINTS, IMPORT_HISTORY, IMPORT_ROWS
+from tests.schema.matching import MATCHING_CONSTRAINTS, MATCHING_ROWS
 from tests.schema.outbox import OUTBOX_CONSTRAINTS, OUTBOX_ROWS
 
 # Rows that are right; each test changes what its constraint is about.
@@ -73,6 +75,8 @@ ROWS: dict[str, dict[str, Any]] = {
     "migration": {"number": 99, "name": "n", "serves_from": 1, "checksum": "c", "applied_at": "2026-01-01Z"},
     **ADOPTION_ROWS,
     **OUTBOX_ROWS,
+    **IMPORT_ROWS,
+    **MATCHING_ROWS,
 }  # fmt: skip
 
 # table, constraint -> the changes that it must refuse. "twice" says: the same row again.
@@ -186,6 +190,8 @@ CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     **BETTING_CONSTRAINTS,
     **ADOPTION_CONSTRAINTS,
     **OUTBOX_CONSTRAINTS,
+    **IMPORT_CONSTRAINTS,
+    **MATCHING_CONSTRAINTS,
     ("migration", "migration_pkey"): [{"name": "other"}],
 }  # fmt: skip
 
@@ -206,12 +212,16 @@ LENGTHS = {
 }
 
 # What the row that is there already says of a column that may be left out.
-TAKEN = {"period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 1}, "dead_letter_once": {"id": 1}}
+TAKEN = {
+    "period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 1}, "dead_letter_once": {"id": 1},
+    "import_log_once": {"line_id": 1}, "import_replaced_once": {"replaced_id": 1},
+}  # fmt: skip
 
 POINTS_HISTORY = ("points_rule", "activity", "activity_cancelled", "earning", "lot", "lot_use")
 APPEND_ONLY = (
     "transfer", "transfer_key", "reversal", "period_closing", "hold", "hold_event", "mark", "closing", "closing_block",
-    "adoption_event", "outbox_note", *POINTS_HISTORY, *BETTING_HISTORY,
+    "adoption_event", "outbox_note", *POINTS_HISTORY, *BETTING_HISTORY, *IMPORT_HISTORY,
+    "match_run",
 )  # fmt: skip
 NEVER_DELETED = ("account", "base", "closed_period", "incident", "market", "open_mark", "points_member", "selection")
 TRIGGERS = {
@@ -233,6 +243,8 @@ SET = {
     "outbox_note": "reason",
     "submission": "asked", "bet": "stake",
     "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "market_result": "source",
+    "import_request": "name", "import_outcome": "reason", "import_merge": "inserted", "import_log": "line",
+    "import_quarantine": "cells", "import_replaced": "line", "match_run": "period",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]
@@ -323,22 +335,23 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         "adoption_difference.found", "adoption_event.actor", "adoption_event.detail", "adoption_event.row_key",
         "barred_account.actor", "barred_account.reason", "base.floor", "bet.actor", "bet.metadata",
         "bet_event.reason", "bet_event.shortfall", "bet_event.version", "carried_over.occurred_max_at",
-        "carried_over.recorded_max_at", "closed_period.closed_until", "hold.actor", "hold.capture_max",
-        "hold.cause", "hold.group_name", "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause",
-        "hold_event.key", "hold_event.source", "hold_event.transfer_id", "incident.agreed_id",
+        "carried_over.recorded_max_at", "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause",
+        "hold.group_name", "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
+        "hold_event.source", "hold_event.transfer_id", "import_file.part", "import_file.sha256",
+        "import_outcome.reason", "import_request.actor", "import_request.period", "incident.agreed_id",
         "incident.cleared_at", "incident.explained_at", "incident.explained_by", "incident.explanation",
         "incident.transfer_id", "kind.undone_by", "lot.expires_at", "market.closes_at", "market.liability_max",
         "market.settle_by", "market_result.actor", "market_result.source", "open_hold.guard_ends_at",
-        "open_lot.expires_at", "open_mark.id_ceiling", "open_mark.marked_at", "open_mark.newest_at",
-        "open_mark.waits_for", "open_result.walked_to", "outbox_key.due_at", "outbox_lane.holder",
-        "outbox_note.event", "outbox_target.acknowledged_at", "outbox_target.disabled_at", "outbox_target.due_at",
-        "outbox_target.failed_at", "outbox_target.reason", "period_closing.actor", "period_closing.key",
-        "period_closing.reason", "points_member.erased_at", "points_rebuild.done_at", "points_rule.cap",
-        "points_rule.lot_days", "reconciled.history_amount", "reconciliation.candidate_id",
-        "reconciliation.finished_at", "reconciliation.waits_for", "submission.bet_id", "submission.details",
-        "submission.message", "submission.refused", "transfer.actor", "transfer.cause", "transfer.credit_after",
-        "transfer.credit_before", "transfer.debit_after", "transfer.debit_before", "transfer.metadata",
-        "transfer.reverses", "transfer.source",
+        "open_import.holder", "open_lot.expires_at", "open_mark.id_ceiling", "open_mark.marked_at",
+        "open_mark.newest_at", "open_mark.waits_for", "open_result.walked_to", "outbox_key.due_at",
+        "outbox_lane.holder", "outbox_note.event", "outbox_target.acknowledged_at", "outbox_target.disabled_at",
+        "outbox_target.due_at", "outbox_target.failed_at", "outbox_target.reason", "period_closing.actor",
+        "period_closing.key", "period_closing.reason", "points_member.erased_at", "points_rebuild.done_at",
+        "points_rule.cap", "points_rule.lot_days", "reconciled.history_amount", "reconciliation.candidate_id",
+        "reconciliation.finished_at", "reconciliation.waits_for", "sheet_billing.description", "sheet_billing.fee",
+        "sheet_movements.kind", "submission.bet_id", "submission.details", "submission.message", "submission.refused",
+        "transfer.actor", "transfer.cause", "transfer.credit_after", "transfer.credit_before", "transfer.debit_after",
+        "transfer.debit_before", "transfer.metadata", "transfer.reverses", "transfer.source",
     ]  # fmt: skip
 
 
@@ -389,7 +402,8 @@ def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPa
     points.define_rule("game", activity="game", points=10, currency="PTS")
     points.earn("g", activity="game", member="m")
     points.cancel("g")
-    insert(connection, "incident", ROWS["incident"])
+    for table in ("incident", "match_run", *IMPORT_HISTORY):
+        insert(connection, table, ROWS[table])
     connection.commit()
     betting = ledger.betting
     betting.open_market("m", "BRL", odds={"home": "2"})

@@ -10,4 +10,6 @@ MIGRATIONS = [
     "0007_adoption",
     "0009_outbox",
     "0010_betting",
+    "0011_imports",
+    "0012_matching",
 ]

@@ -18,6 +18,7 @@ from lastro.cli import (
     holds,
     importing,
     kinds,
+    matching,
     outbox,
     partitions,
     periods,
@@ -81,6 +82,7 @@ reconciling.register(app)
 outbox.register(app)
 reads.register(app)
 importing.register(app)
+matching.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)

@@ -16,6 +16,7 @@ from lastro.cli.exits import REFUSED
 from lastro.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from lastro.rehearsal.proof import Proofs
     from lastro.rehearsal.verdict import Verdict
 
 # Those of the rehearsal itself, which is only imported once it is run; a test holds them together.
@@ -57,34 +58,30 @@ def demo(
         ),
     ] = None,
     statements: Annotated[
-        Path | None, typer.Option("--statements", metavar="ZIP", help="Comes with a later release.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--statements",
+            metavar="ZIP",
+            help="Spreadsheets to merge and match; made of the orders, with ten differences, without.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """
-    Check out a marketplace's orders, bet on and settle seasons of matches, prove every cent. Exits 1 when a proof fails.
+    Check out orders, merge and match statements of them, bet on matches and settle, prove every cent. Exits 1 if a proof fails.
 
     Runs in schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
     """
-    if statements is not None:
-        raise typer.BadParameter(f"--statements {LATER}", param_hint="--statements")
     from lastro.rehearsal import demo as played
 
     proofs = played.run(
-        url=terminal.named_url, orders=orders, matches=matches or (), progress=None if terminal.as_json else _tell
+        url=terminal.named_url,
+        orders=orders,
+        matches=matches or (),
+        statements=statements,
+        progress=None if terminal.as_json else _tell,
     )
-    terminal.show(
-        proofs.as_dict(),
-        table=[
-            {
-                "holds": "yes" if proof.holds else "NO",
-                "proof": proof.name,
-                "expected": str(proof.expected),
-                "actual": str(proof.actual),
-            }
-            for proof in proofs.proofs
-        ],
-        note=f"{sum(proof.holds for proof in proofs.proofs)} of {len(proofs.proofs)} proofs hold",
-    )
+    _show_proofs(terminal, proofs)
     if not proofs.hold:
         raise typer.Exit(REFUSED)
 
@@ -134,6 +131,22 @@ def rehearse_checkout(
     )
     _show_verdict(terminal, verdict)
     raise typer.Exit(verdict.exit_code)
+
+
+def _show_proofs(terminal: Terminal, proofs: Proofs) -> None:
+    terminal.show(
+        proofs.as_dict(),
+        table=[
+            {
+                "holds": "yes" if proof.holds else "NO",
+                "proof": proof.name,
+                "expected": str(proof.expected),
+                "actual": str(proof.actual),
+            }
+            for proof in proofs.proofs
+        ],
+        note=f"{sum(proof.holds for proof in proofs.proofs)} of {len(proofs.proofs)} proofs hold",
+    )
 
 
 def _show_verdict(terminal: Terminal, verdict: Verdict) -> None:

@@ -38,8 +38,9 @@ _PASSWORD_PLACES: Final = (
 # libpq takes an @ that nobody escaped for the end of the password and the rest for a host; a piece this long is hidden.
 PIECE_CHARACTERS_MIN: Final = 3
 _HIDDEN: Final = "…"
-# One command does one thing after the other; a worker gets connections of its own.
+# One command does one thing after the other; a worker gets connections of its own. Only files are merged side by side.
 CONNECTIONS: Final = 1
+CONNECTIONS_SIDE_BY_SIDE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ class Terminal:
             )
         return url
 
-    def connect(self, url: str | None = None, *, making: bool = False) -> Ledger:
+    def connect(self, url: str | None = None, *, making: bool = False, connections: int = CONNECTIONS) -> Ledger:
         """
-        Open the ledger on connections of its own; the caller closes it. A SQLite file that isn't there is refused, unless
+        Open the ledger on up to so many connections of its own; the caller closes it. A SQLite file that isn't there is refused, unless
         the command is one that makes a ledger: a name that was mistyped must not leave an empty file behind.
         """
         from lastro.connecting import connect
@@ -84,7 +85,7 @@ class Terminal:
         place = url or self.database_url()
         if scheme_of(place) == SQLITE_SCHEME and not making:
             _refuse_missing(place)
-        return connect(place, ledger=self.ledger_name, pool_max=CONNECTIONS)
+        return connect(place, ledger=self.ledger_name, pool_max=connections)
 
     @contextmanager
     def opened(self, *, making: bool = False) -> Iterator[Ledger]:

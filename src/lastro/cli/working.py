@@ -15,7 +15,7 @@ import typer
 from lastro import config
 from lastro.cli.command import command
 from lastro.cli.documents import totals_document
-from lastro.cli.terminal import Terminal
+from lastro.cli.terminal import CONNECTIONS_SIDE_BY_SIDE, Terminal
 from lastro.workers.crew import Crew
 from lastro.workers.roster import WORK, workers_for
 
@@ -103,7 +103,9 @@ def _migrate_and_work(terminal: Terminal, url: str) -> None:
 
 def _run_crew(terminal: Terminal, names: list[str], *, url: str) -> None:
     stop = threading.Event()
-    workers = workers_for(names, open_ledger=lambda: terminal.connect(url), stopping=stop.is_set)
+    workers = workers_for(
+        names, open_ledger=lambda: terminal.connect(url, connections=CONNECTIONS_SIDE_BY_SIDE), stopping=stop.is_set
+    )
     totals = Crew(workers, stop=stop).run(signals=True)
     if terminal.as_json:
         terminal.say_json({"event": "stopped", "workers": totals_document(totals)})

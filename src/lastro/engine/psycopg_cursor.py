@@ -15,8 +15,8 @@ from psycopg import AsyncCursor, Cursor, adapters
 from psycopg.adapt import AdaptersMap
 from psycopg.types.numeric import Int8
 
-from lastro.plans.plan import Rows, Step
-from lastro.sql.catalogue import Statement, with_names
+from lastro.plans.plan import OwnNames, Rows, Step
+from lastro.sql.catalogue import Statement, with_lists, with_names
 
 Statements: TypeAlias = Mapping[str, Statement]
 DictCursor: TypeAlias = Cursor[dict[str, Any]]
@@ -24,6 +24,8 @@ AsyncDictCursor: TypeAlias = AsyncCursor[dict[str, Any]]
 
 DIALECT = "postgres"
 COPY_BLOCK_ROWS = 500
+# Of statements on merged sheets: some twenty for each mix of fields that files have.
+SHEET_STATEMENTS_KEPT = 500
 NULL_COPIED = "\\N"
 NULL_IN_ARRAY = "NULL"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -63,9 +65,9 @@ def execute(cursor: DictCursor, statements: Statements, step: Step) -> Rows:
         cursor.execute(step.script.encode(), prepare=False)
         return []
     text = _text_of(statements, step)
-    if step.copied is not None:
+    if (blocks := _blocks_of(step)) is not None:
         with cursor.copy(text) as copy:
-            for block in copy_blocks(step.copied):
+            for block in blocks:
                 copy.write(block)
         return []
     cursor.execute(text, adapted(step.params) or None)
@@ -80,9 +82,9 @@ async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: S
         await cursor.execute(step.script.encode(), prepare=False)
         return []
     text = _text_of(statements, step)
-    if step.copied is not None:
+    if (blocks := _blocks_of(step)) is not None:
         async with cursor.copy(text) as copy:
-            for block in copy_blocks(step.copied):
+            for block in blocks:
                 await copy.write(block)
         return []
     await cursor.execute(text, adapted(step.params) or None)
@@ -91,11 +93,22 @@ async def execute_async(cursor: AsyncDictCursor, statements: Statements, step: S
 
 def _text_of(statements: Statements, step: Step) -> bytes:
     text = statements[step.statement].text
+    if step.its:
+        return _sent(_with_lists(text, step.its))
     if not step.own:
         return _sent(text)
     # The driver reads the text for its parameters, so a percent sign in a name is doubled.
     names = ((place, [part.replace("%", "%%") for part in parts]) for place, parts in step.own)
     return with_names(text, names, dialect=DIALECT).encode()
+
+
+def _blocks_of(step: Step) -> Iterable[str | bytes] | None:
+    return step.written if step.copied is None else copy_blocks(step.copied)
+
+
+@lru_cache(maxsize=SHEET_STATEMENTS_KEPT)
+def _with_lists(text: str, names: OwnNames) -> str:
+    return with_lists(text, names, dialect=DIALECT)
 
 
 # One bytes object a statement, for the driver looks its own preparations up by it.

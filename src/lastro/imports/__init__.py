@@ -1,7 +1,7 @@
 """
-Spreadsheets read by declared specs: archives taken apart safely, cells typed strictly, rows staged for the database.
+Spreadsheets read by declared specs and merged: archives taken apart safely, cells typed strictly, what differs written.
 
-Reading knows no database. What merges rows stands on these seams:
+Reading knows no database. What merges rows (`sending`, `jobs`, `working`, `merging`) stands on these seams:
 
 * `take(path, folder)` returns the files of a zip, or the one file, as `Source`s: a path, or the reason of a refusal. Both
   folders are the caller's to make and to throw away.

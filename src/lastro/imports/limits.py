@@ -65,3 +65,40 @@ REJECTIONS_SHOWN_MAX: Final = 100
 PARSERS_MAX: Final = 4
 PARSER_MEMORY_BYTES_MAX: Final = 2_048 * MIB
 PARSER_S_MAX: Final = 1_800
+
+# --- merging ----------------------------------------------------------------------------------------------------------
+# Of a merged sheet: its table is called sheet_ and its name, and names of indexes are longer still.
+SHEET_NAME_CHARACTERS_MAX: Final = 40
+# How long a merge waits for those before it.
+MERGE_LOCK_TIMEOUT_MS: Final = 600_000
+# A wait for the lock of merging that goes into the job's log.
+MERGE_WAIT_TOLD_MS: Final = 50
+# What the server may use for each sort and hash of a merge before it writes to disk.
+MERGE_WORK_MIB: Final = 64
+# A file that lacks more of its month's rows is refused, unless it may shrink: half of them, or a fifth where those are
+# more than some.
+SHRINK_PERCENT_MAX: Final = 50
+SHRINK_MANY_PERCENT_MAX: Final = 20
+SHRINK_ROWS_FREE: Final = 10
+# Keys that a file has twice, and rows that another file has: so many are named.
+TWICE_SHOWN_MAX: Final = 20
+TWICE_ROWS_SHOWN_MAX: Final = 10
+# Changes of each sort that a dry run shows.
+SAMPLES_MAX: Final = 5
+QUARANTINE_BATCH_ROWS: Final = 500
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+PIECE_FILE_BYTES: Final = MIB
+PIECES_FETCHED_MAX: Final = 4
+COPY_READ_BYTES: Final = 256 * 1024
+LEASE_S: Final = 60
+LEASE_RENEWED_S: Final = 15
+# How often a job is begun before it is given up on: each time its worker died, or the database couldn't.
+ATTEMPTS_MAX: Final = 5
+ATTEMPT_PAUSE_S: Final = 5
+LOOK_EVERY_MS: Final = 20
+WAIT_FOR_OTHERS_MS: Final = 200
+FILES_LISTED_MAX: Final = 1_000
+LOG_LINES_MAX: Final = 1_000
+ROWS_LISTED_MAX: Final = 10_000
+LOG_LINE_CHARACTERS_MAX: Final = 2_000

@@ -29,6 +29,8 @@ from lastro.schema.migrate import migrate
 
 if TYPE_CHECKING:
     from lastro.batching import AsyncBatcher
+    from lastro.ledger.imports_awaiting import AsyncHeldImports, AsyncImports
+    from lastro.ledger.matching_awaiting import AsyncMatching
 
 T = TypeVar("T")
 
@@ -58,6 +60,20 @@ class AsyncHeldLedger(AsyncHeldHolds, AsyncPostsByKind, AsyncEmits):
     def adopting(self) -> AsyncHeldAdopting:
         """In which phase an adoption is, for this transaction."""
         return AsyncHeldAdopting(self._engine, self._operations)
+
+    @property
+    def imports(self) -> AsyncHeldImports:
+        """How files that were sent to be merged stand, for this transaction."""
+        from lastro.ledger.imports_awaiting import AsyncHeldImports
+
+        return AsyncHeldImports(self._engine, self._operations)
+
+    @property
+    def matching(self) -> AsyncMatching:
+        """Which lines of merged sheets are which transfers."""
+        from lastro.ledger.matching_awaiting import AsyncMatching
+
+        return AsyncMatching(self._engine, self._operations)
 
     @property
     def outbox(self) -> AsyncHeldOutbox:
@@ -255,6 +271,13 @@ class AsyncLedger(
     def adopting(self) -> AsyncAdopting:
         """Taking over balances from a column of the application's own, with a way back."""
         return AsyncAdopting(self._engine, self._operations)
+
+    @property
+    def imports(self) -> AsyncImports:
+        """Spreadsheets: sent, merged side by side, each file in one transaction, and how they stand."""
+        from lastro.ledger.imports_awaiting import AsyncImports
+
+        return AsyncImports(self._engine, self._operations)
 
     @property
     def outbox(self) -> AsyncOutbox:

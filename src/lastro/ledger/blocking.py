@@ -29,6 +29,8 @@ from lastro.schema.migrate import migrate
 
 if TYPE_CHECKING:
     from lastro.batching import Batcher
+    from lastro.ledger.imports_blocking import HeldImports, Imports
+    from lastro.ledger.matching_blocking import Matching
 
 T = TypeVar("T")
 
@@ -58,6 +60,20 @@ class HeldLedger(HeldHolds, PostsByKind, Emits):
     def adopting(self) -> HeldAdopting:
         """In which phase an adoption is, for this transaction."""
         return HeldAdopting(self._engine, self._operations)
+
+    @property
+    def imports(self) -> HeldImports:
+        """How files that were sent to be merged stand, for this transaction."""
+        from lastro.ledger.imports_blocking import HeldImports
+
+        return HeldImports(self._engine, self._operations)
+
+    @property
+    def matching(self) -> Matching:
+        """Which lines of merged sheets are which transfers."""
+        from lastro.ledger.matching_blocking import Matching
+
+        return Matching(self._engine, self._operations)
 
     @property
     def outbox(self) -> HeldOutbox:
@@ -249,6 +265,13 @@ class Ledger(HeldLedger, HoldTicks, RegistersKinds, ClosesPeriods, ReadsThePast,
     def adopting(self) -> Adopting:
         """Taking over balances from a column of the application's own, with a way back."""
         return Adopting(self._engine, self._operations)
+
+    @property
+    def imports(self) -> Imports:
+        """Spreadsheets: sent, merged side by side, each file in one transaction, and how they stand."""
+        from lastro.ledger.imports_blocking import Imports
+
+        return Imports(self._engine, self._operations)
 
     @property
     def outbox(self) -> Outbox:

@@ -21,7 +21,9 @@ class Step(NamedTuple):
 
     A bulk load brings the rows to copy; a migration brings its own text in place of a statement of the catalogue. What is
     `settled` never changes once it is there: any snapshot that has it will do, and nothing need be locked to read it.
-    A statement on a table of the application's own brings that table's names as `own`, which the engine quotes.
+    A statement on a table of the application's own brings that table's names as `own`, which the engine quotes; one on
+    a merged sheet brings as `its` the sheet's, each of which may be a list. A load that was `written` already as COPY's
+    text takes it brings its bytes.
     """
 
     statement: str
@@ -30,6 +32,8 @@ class Step(NamedTuple):
     script: str | None = None
     settled: bool = False
     own: OwnNames = ()
+    its: OwnNames = ()
+    written: Iterable[bytes] | None = None
 
 
 Plan: TypeAlias = Generator[Step, Rows, T]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,18 +84,23 @@ def write_script(orders: Path | None, *, processes: int, orders_made: int, seed:
     return Script(expectation_of(rows), tuple(found), hands, seed)
 
 
-def run(script: Script, *, url: str | None, progress: Progress = silent) -> Proofs:
+def run(
+    script: Script, *, url: str | None, progress: Progress = silent, after: Callable[[Stage], Proofs] | None = None
+) -> Proofs:
     """
     Check out every order once and a tenth of them again, pay out and kill a consolidator meanwhile, then prove it all.
 
     `url`: a database, in which two schemas are made and dropped again; without it an embedded server in a temporary
-    directory. Raises RehearsalBroken where a process failed.
+    directory. `after`: what is played on the same stage when that is done, and what it proves. Raises RehearsalBroken
+    where a process failed.
     """
     progress(f"{len(script.orders)} orders, {script.expected.items} items, {len(script.sellers)} sellers")
     with set_stage(url, beside_others=True) as stage:
         played, counts = play(stage, script, progress=progress)
         progress("proving")
-        return Proofs(judge(stage, script.expected, played), counts)
+        proofs = judge(stage, script.expected, played)
+        more = Proofs((), {}) if after is None else after(stage)
+        return Proofs((*proofs, *more.proofs), {**counts, **more.counts})
 
 
 def play(stage: Stage, script: Script, *, progress: Progress) -> tuple[Played, dict[str, int | float | str]]:

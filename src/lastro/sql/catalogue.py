@@ -28,6 +28,11 @@ _IN_SCHEMA = re.compile(rf"\b{LEDGER}(?=\.[a-z_%]|;| CASCADE)")
 # What stands in statements for the names of an application's own table; and, before a parameter, for the character set
 # of a text, which only one dialect has to be told.
 _OWN_NAME = re.compile(r"\bown_(?:table|id|id_2|balance|currency|only|null)\b|/\* text (?P<place>\w+) \*/ ?")
+# What stands in statements for the names of a merged sheet: its table, and lists of its fields.
+_ITS_NAME = re.compile(
+    r"(?P<of>\b[a-z_]+\.)?\bits_"
+    r"(?P<place>table|staged|changes|fields|key|period|reference|currency|amount|date)\b"
+)
 _PREFIXED = re.compile(rf"\b{LEDGER}_(?=[a-z])")
 
 
@@ -119,6 +124,20 @@ def with_names(sql: str, names: Iterable[tuple[str, Sequence[str]]], *, dialect:
         return "_utf8mb4 " if f"text_{found['place']}" in said else ""
 
     return _OWN_NAME.sub(named, sql)
+
+
+def with_lists(sql: str, names: Iterable[tuple[str, Sequence[str]]], *, dialect: str) -> str:
+    """
+    Return *sql* with the *names* of a merged sheet in the places of `its_table`, `its_key` and so on: a list of them with
+    commas between, and each behind the alias that stands before the place (`staged.its_key`).
+    """
+    said = dict(names)
+
+    def named(found: re.Match[str]) -> str:
+        of = found["of"] or ""
+        return ", ".join(f"{of}{quoted(name, dialect=dialect)}" for name in said[found["place"]])
+
+    return _ITS_NAME.sub(named, sql)
 
 
 def quoted(name: str, *, dialect: str) -> str:

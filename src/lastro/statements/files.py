@@ -52,18 +52,13 @@ FORMATS: Final = tuple(_WRITERS)
 
 
 @contextmanager
-def writing(head: StatementHead, to: str | Path | IO[bytes], format_: Format) -> Iterator[Writer]:
+def complete(to: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
     """
-    Give a writer for the statement *head* in *format_*. A path gets its file when everything is written, by a rename: who
-    reads it never sees a half, and what was there before stays if anything fails.
+    Give a binary file to write to. A path gets its file when everything is written, by a rename: who reads it never sees
+    a half, and what was there before stays if anything fails.
     """
-    if format_ not in _WRITERS:
-        raise InvalidInput(f"format is one of {', '.join(FORMATS)}; got {shown(format_)}", argument="format")
-    make = _WRITERS[format_]
     if not isinstance(to, str | Path):
-        writer = make(head, to)
-        yield writer
-        writer.end()
+        yield to
         return
     place = Path(to)
     suffix = place.suffix.removeprefix(".").lower()
@@ -76,11 +71,22 @@ def writing(head: StatementHead, to: str | Path | IO[bytes], format_: Format) ->
     draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     try:
         with draft.open("xb") as file:
-            writer = make(head, file)
-            yield writer
-            writer.end()
+            yield file
             file.flush()
             os.fsync(file.fileno())
         draft.replace(place)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(head: StatementHead, to: str | Path | IO[bytes], format_: Format) -> Iterator[Writer]:
+    """
+    Give a writer for the statement *head* in *format_*; a path gets its file when everything is written.
+    """
+    if format_ not in _WRITERS:
+        raise InvalidInput(f"format is one of {', '.join(FORMATS)}; got {shown(format_)}", argument="format")
+    with complete(to) as file:
+        writer = _WRITERS[format_](head, file)
+        yield writer
+        writer.end()

@@ -15,6 +15,7 @@ from lastro.workers.adopter import Adopter
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.day_closer import DayCloser
 from lastro.workers.hold_expirer import HoldExpirer
+from lastro.workers.importer import Importer
 from lastro.workers.loop import Worker
 from lastro.workers.outbox_relay import OutboxRelay
 from lastro.workers.partition_keeper import PartitionKeeper
@@ -53,6 +54,7 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
             is_set_up=lambda: bool(config.relay_targets()),
         ),
     ),
+    "import": (_Post(lambda ledger, stopping: Importer(ledger, stopping=stopping), "imports.claim"),),
     "settle": (_Post(lambda ledger, stopping: Settler(ledger, stopping=stopping), "betting_settling.due"),),
 }
 WORK: Final = tuple(_ROSTER)

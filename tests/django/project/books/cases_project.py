@@ -182,6 +182,8 @@ class Migrating(Committing):
             ("lastro", "0007_adoption"),
             ("lastro", "0009_outbox"),
             ("lastro", "0010_betting"),
+            ("lastro", "0011_imports"),
+            ("lastro", "0012_matching"),
             ("books", "0001_initial"),
         ]
         for label, name in reversed(recorded):

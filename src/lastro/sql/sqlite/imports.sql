@@ -1,0 +1,2 @@
+-- Spreadsheets merged concurrently.
+-- others refused: merging builds on advisory locks, COPY and RETURNING old; importing needs PostgreSQL 18

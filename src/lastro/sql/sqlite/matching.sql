@@ -1,0 +1,2 @@
+-- Matching lines of statements with transfers.
+-- others refused: merged sheets, whose lines are matched, need PostgreSQL
