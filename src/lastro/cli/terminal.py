@@ -77,8 +77,8 @@ class Terminal:
 
     def connect(self, url: str | None = None, *, making: bool = False, connections: int = CONNECTIONS) -> Ledger:
         """
-        Open the ledger on up to so many connections of its own; the caller closes it. A SQLite file that isn't there is refused, unless
-        the command is one that makes a ledger: a name that was mistyped must not leave an empty file behind.
+        Open the ledger on up to so many connections of its own; the caller closes it. A SQLite file that isn't there is
+        refused, unless the command is one that makes a ledger: a name mistyped must not leave an empty file behind.
         """
         from lastro.connecting import connect
 

@@ -61,13 +61,6 @@ def complete(to: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
         yield to
         return
     place = Path(to)
-    suffix = place.suffix.removeprefix(".").lower()
-    if suffix in _WRITERS and suffix != format_:
-        raise InvalidInput(
-            f"{place.name!r} is to be written as {format_}, and its name says {suffix}: pass format={suffix!r}, or name it "
-            "otherwise",
-            argument="format",
-        )
     draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     try:
         with draft.open("xb") as file:
@@ -86,7 +79,19 @@ def writing(head: StatementHead, to: str | Path | IO[bytes], format_: Format) ->
     """
     if format_ not in _WRITERS:
         raise InvalidInput(f"format is one of {', '.join(FORMATS)}; got {shown(format_)}", argument="format")
+    if isinstance(to, str | Path):
+        _check_suffix(Path(to), format_)
     with complete(to) as file:
         writer = _WRITERS[format_](head, file)
         yield writer
         writer.end()
+
+
+def _check_suffix(place: Path, format_: Format) -> None:
+    suffix = place.suffix.removeprefix(".").lower()
+    if suffix in _WRITERS and suffix != format_:
+        raise InvalidInput(
+            f"{place.name!r} is to be written as {format_}, and its name says {suffix}: pass format={suffix!r}, or name it "
+            "otherwise",
+            argument="format",
+        )
