@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lastro.cli.arguments import Actor, Source, moment_of
-from lastro.cli.betting_documents import result_document, settlement_document, stuck_document
+from lastro.cli.betting_documents import bet_document, result_document, settlement_document, stuck_document
 from lastro.cli.command import command
 from lastro.cli.terminal import Terminal
 from lastro.ledger import Ledger
@@ -107,14 +107,44 @@ def correct(
 
 
 def void(
-    terminal: Terminal, *, market: Market, version: Version = None, source: Source = None, actor: Actor = None
+    terminal: Terminal,
+    *,
+    market: Annotated[str | None, typer.Argument(metavar="[MARKET]", show_default=False)] = None,
+    bet: Annotated[
+        str | None, typer.Option("--bet", metavar="KEY", help="Void this bet alone, for good.", show_default=False)
+    ] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, with --bet.", show_default=False)] = None,
+    version: Version = None,
+    source: Source = None,
+    actor: Actor = None,
 ) -> None:
     """
-    Void a market: its stakes are given back, also where it was settled before.
+    Void a market, or one bet: stakes are given back, also where it was settled before.
     """
+    if (market is None) == (bet is None):
+        raise typer.BadParameter("give a market, or --bet KEY")
+    if bet is None and reason is not None:
+        raise typer.BadParameter(
+            "a market is voided by a result, which has no reason: say --source", param_hint="--reason"
+        )
+    if bet is not None and (version, source) != (None, None):
+        raise typer.BadParameter("--version and --source belong to a market's result", param_hint="--bet")
+    if bet is not None and (reason is None or actor is None):
+        raise typer.BadParameter("say why, and who you are: --reason and --actor", param_hint="--bet")
     with terminal.opened() as ledger:
-        taken = ledger.betting.void(market, version=version, source=source, actor=actor)
-        _settle(terminal, ledger, taken)
+        if market is not None:
+            taken = ledger.betting.void(market, version=version, source=source, actor=actor)
+            _settle(terminal, ledger, taken)
+        elif bet is not None and reason is not None and actor is not None:
+            _void_bet(terminal, ledger, bet, reason=reason, actor=actor)
+
+
+def _void_bet(terminal: Terminal, ledger: Ledger, key: str, *, reason: str, actor: str) -> None:
+    voided = ledger.betting.void_bet(key, reason=reason, actor=actor)
+    document = {"bet": bet_document(voided.bet), "replayed": voided.replayed}
+    outcome = "replayed" if voided.replayed else "voided"
+    row = {"outcome": outcome, "bet": key, "state": voided.bet.state, "version": str(voided.bet.version)}
+    terminal.show(document, table=[row])
 
 
 def stuck(terminal: Terminal, *, limit: Annotated[int, typer.Option(min=1, max=BETS_LISTED_MAX)] = SHOWN) -> None:
