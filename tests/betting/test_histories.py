@@ -85,7 +85,7 @@ class History:
         """Bets at first, then results, corrections and rounds of settlement among them; in the end all is decided."""
         for place in range(OPERATIONS):
             what = self.chance.choices(
-                ("bet", "result", "settle", "spend", "void"), (6, 0 if place < OPERATIONS // 3 else 3, 2, 1, 1)
+                ("bet", "result", "settle", "spend", "void"), (6, 0 if place < OPERATIONS // 3 else 3, 2, 2, 0.5)
             )[0]
             getattr(self, what)(place + 1)
         for number in range(MARKETS):
