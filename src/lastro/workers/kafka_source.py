@@ -31,7 +31,7 @@ TROUBLE_OVER_S: Final = 30.0
 
 class Delivery(NamedTuple):
     """
-    A message and where it came from. `produced_at_ms` is by the clock of whoever produced it, or None.
+    A message and where it came from.
     """
 
     body: bytes
@@ -39,7 +39,6 @@ class Delivery(NamedTuple):
     topic: str
     partition: int
     offset: int
-    produced_at_ms: int | None
 
     @property
     def name(self) -> str:
@@ -74,18 +73,10 @@ class KafkaSource:
             if error is not None:
                 self._complain(error)
                 continue
-            kind, produced_at_ms = message.timestamp()
-            deliveries.append(
-                Delivery(
-                    # Without a body it is a tombstone, which is no result either.
-                    message.value() or b"",
-                    message.key(),
-                    message.topic(),
-                    message.partition(),
-                    message.offset(),
-                    produced_at_ms if kind else None,
-                )
-            )
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            assert topic is not None and partition is not None and offset is not None, "a message has its place"  # noqa: PT018
+            # Without a body it is a tombstone, which is no result either.
+            deliveries.append(Delivery(message.value() or b"", message.key(), topic, partition, offset))
         if deliveries:
             self.trouble = None
         return deliveries
@@ -107,6 +98,17 @@ class KafkaSource:
         for place in kept:
             if place.error is not None:
                 raise _not_acknowledged(place.error)
+
+    def behind(self) -> int:
+        """Return how many messages are there that weren't received yet, as the client last heard."""
+        if self._consumer is None:
+            return 0
+        behind = 0
+        for place in self._consumer.position(self._consumer.assignment()):
+            _, high = self._consumer.get_watermark_offsets(place, cached=True)
+            # Both are negative before anything was received.
+            behind += max(0, high - place.offset) if place.offset >= 0 else 0
+        return behind
 
     def close(self) -> None:
         """Leave the group; what wasn't acknowledged comes again, to whoever is in it."""

@@ -5,7 +5,6 @@ The intake: it takes results of markets from Kafka, each in a transaction of its
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -22,7 +21,6 @@ INTERVAL_MS: Final = 500
 JITTER: Final = 0.1
 # A tick waits so long for messages: the stop is looked at in between.
 RECEIVE_TIMEOUT_S: Final = 0.5
-MS_A_S: Final = 1_000
 
 _log = logging.getLogger("lastro.workers")
 
@@ -42,6 +40,10 @@ class Source(Protocol):
         """Say that these need not come again."""
         ...
 
+    def behind(self) -> int:
+        """Return how many messages are there that weren't received yet, as far as is known."""
+        ...
+
     def close(self) -> None:
         """Let go of the connections; the next call opens new ones."""
         ...
@@ -53,7 +55,7 @@ class ResultIntake:
 
     A message is acknowledged when its transaction is committed, never before: killed in between, it comes again, and is a
     duplicate, or the dead letter that is there. A fault of the database's ends the tick at the message it met: that one
-    and those behind it come again. Measures `lastro_intake_messages` and `lastro_intake_age_ms`.
+    and those behind it come again. Measures `lastro_intake_messages` and `lastro_intake_behind_messages`.
     """
 
     name = "intake"
@@ -88,8 +90,7 @@ class ResultIntake:
             if len(taken) < len(deliveries):
                 # The source has handed out the rest; joining anew, it does so again.
                 self._source.close()
-        if deliveries:
-            measure("lastro_intake_age_ms", _age_ms(deliveries))
+        measure("lastro_intake_behind_messages", self._source.behind())
         return Facts({"messages": len(taken), **figures}, more=bool(deliveries))
 
     def close(self) -> None:
@@ -107,11 +108,6 @@ class ResultIntake:
         if taken.reason is not None:
             _log.warning("intake: %s is a dead letter, %s: %s", delivery.name, taken.outcome, taken.reason)
         return taken.outcome
-
-
-def _age_ms(deliveries: Sequence[Delivery]) -> float:
-    produced = [delivery.produced_at_ms for delivery in deliveries if delivery.produced_at_ms is not None]
-    return max(0.0, time.time() * MS_A_S - min(produced)) if produced else 0.0
 
 
 def _source() -> KafkaSource:
