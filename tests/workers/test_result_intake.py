@@ -27,7 +27,7 @@ class Queue:
     """Hands out what isn't acknowledged, from there on, and again from there once it was closed."""
 
     def __init__(self, deliveries: Sequence[Delivery]) -> None:
-        self.deliveries, self.behind, self.position = list(deliveries), 0, 0
+        self.deliveries, self.known, self.position = list(deliveries), 0, 0
         self.acknowledgements: list[list[int]] = []
         self.trouble: str | None = None
         self.refuses = False
@@ -44,7 +44,7 @@ class Queue:
         if self.refuses:
             raise Fault("the broker is away")
         self.acknowledgements.append([each.offset for each in deliveries])
-        self.behind += len(deliveries)
+        self.known += len(deliveries)
 
     def behind(self) -> int:
         """What is left."""
@@ -52,7 +52,7 @@ class Queue:
 
     def close(self) -> None:
         """Begin anew behind what was acknowledged."""
-        self.position = self.behind
+        self.position = self.known
 
 
 class Book:
@@ -112,7 +112,7 @@ def test_a_fault_acknowledges_what_was_before_it() -> None:
     worker.close()
     assert worker.run_once().figures == {"messages": 3, "recorded": 3}
     assert [name.split("/")[2] for name in book.committed] == ["0", "1", "2", "3", "4"]
-    assert queue.behind == 5
+    assert queue.known == 5
 
 
 def test_an_acknowledgement_that_isnt_kept_is_a_fault() -> None:
@@ -125,7 +125,7 @@ def test_an_acknowledgement_that_isnt_kept_is_a_fault() -> None:
     worker.close()
     queue.refuses = False
     worker.run_once()
-    assert (len(book.committed), queue.behind) == (4, 2)
+    assert (len(book.committed), queue.known) == (4, 2)
 
 
 def test_a_stop_ends_the_batch() -> None:
@@ -133,7 +133,7 @@ def test_a_stop_ends_the_batch() -> None:
     book, queue = Book(), Queue([delivery(offset) for offset in range(5)])
     worker = intake(book, queue, stopping=lambda: len(book.committed) == 2)
     assert worker.run_once().figures == {"messages": 2, "recorded": 2}
-    assert (queue.behind, queue.position) == (2, 2)
+    assert (queue.known, queue.position) == (2, 2)
 
 
 def test_a_dead_letter_and_trouble_are_said(caplog: pytest.LogCaptureFixture) -> None:

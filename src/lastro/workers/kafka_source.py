@@ -84,6 +84,9 @@ class KafkaSource:
     def acknowledge(self, deliveries: Sequence[Delivery]) -> None:
         """
         Say that these need not come again. Fault where that isn't known to be kept: they may come again.
+
+        While the group is shared out anew nothing is taken either, and that is none: whoever gets the partitions gets these
+        again, and leaving the group now would only have it shared out once more.
         """
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -94,10 +97,11 @@ class KafkaSource:
         try:
             kept = self._consumer.commit(offsets=places, asynchronous=False) or []
         except KafkaException as error:
-            raise _not_acknowledged(error.args[0]) from error
+            _refuse(error.args[0])
+            return
         for place in kept:
             if place.error is not None:
-                raise _not_acknowledged(place.error)
+                _refuse(place.error)
 
     def behind(self) -> int:
         """Return how many messages are there that weren't received yet, as the client last heard."""
@@ -155,5 +159,9 @@ def _read(url: str) -> tuple[list[str], dict[str, Any]]:
     return topics, words | {"bootstrap.servers": parts.netloc, "group.id": group} | REQUIRED
 
 
-def _not_acknowledged(error: Any) -> Fault:
-    return Fault(f"Kafka didn't take the acknowledgement ({error.name()}: {error.str()}); the messages come again")
+def _refuse(error: Any) -> None:
+    from confluent_kafka import KafkaError
+
+    if error.code() in (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
+        return
+    raise Fault(f"Kafka didn't take the acknowledgement ({error.name()}: {error.str()}); the messages come again")
