@@ -40,7 +40,7 @@ def place_bet(ledger: str, *, prefix: str, markets: int, accounts: int) -> Scrip
     }  # fmt: skip
     record = {
         "key": KEY, "asked": ASKED, "placed_at": ":looked_at", "account_id": ":account_id", "stake": ":amount",
-        "potential_return": ":potential_return", "return_max": ":return_max", "settle_by": ":settle_by",
+        "potential_return": ":potential_return", "return_max": ":return_max", "settle_by": ":due_at",
         "actor": "NULL", "metadata": "NULL", "market_ids": "ARRAY[:market_id::bigint]",
         "selection_ids": "ARRAY[:selection_id::bigint]", "odds": "ARRAY[:odds::integer]",
         "slices": "ARRAY[:slice::integer]", "lock_timeout": ":lock_timeout",
@@ -51,12 +51,12 @@ def place_bet(ledger: str, *, prefix: str, markets: int, accounts: int) -> Scrip
     }  # fmt: skip
     hold = {
         "key": f"('bet:' || {KEY})", "account_id": ":account_id", "amount": ":amount", "owner": ":owner",
-        "expires_at": ":settle_by", "group_name": "NULL", "capture_max": "NULL", "listed": "true", "cause": BET,
+        "expires_at": ":due_at", "group_name": "NULL", "capture_max": "NULL", "listed": "true", "cause": BET,
         "source": "NULL", "actor": "NULL", "metadata": "NULL", "now": "NULL", "lock_timeout": ":lock_timeout",
         "balance_max": ":balance_max",
     }  # fmt: skip
     variables = {
-        "market_prefix": prefix, "return_max": BET_RETURN_MAX, "settle_by": "2100-01-01T00:00:00Z",
+        "market_prefix": prefix, "return_max": BET_RETURN_MAX, "due_at": "2100-01-01T00:00:00Z",
         "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "owner": "betting", "balance_max": BALANCE_MAX,
     }  # fmt: skip
     statements = catalogue("postgres", ledger)
