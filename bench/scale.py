@@ -38,7 +38,7 @@ class Scale:
 
 
 # Reading waits for no flush, and memory knows none.
-SLOW_PARTS = frozenset({"sql", "python", "batches", "folding", "checkout"})
+SLOW_PARTS = frozenset({"sql", "betting", "python", "batches", "folding", "checkout"})
 
 QUICK = Scale(
     name="quick",
