@@ -2,7 +2,8 @@
 
 -- name: bet_entries
 -- Rule: each settlement of a bet has the entries of its version, once: the stake and the return, of these amounts and
--- on the bet's account, and the reversals of the version before; and the sportsbook posted nothing else for a bet.
+-- on the bet's account, and the reversals of the version before. Nothing else was posted as the sportsbook's for a bet,
+-- but what somebody reversed.
 -- locks: none   returns: 1 row an entry that is missing, too many or another one
 WITH settled AS (
     SELECT
@@ -37,6 +38,7 @@ owed AS (
 
 posted AS (
     SELECT
+        transfer.id,
         transfer.key,
         transfer.debit_id,
         transfer.credit_id,
@@ -54,7 +56,14 @@ SELECT
 FROM owed
 FULL JOIN posted ON owed.key = posted.key
 WHERE
-    owed.key IS NULL
+    (
+        owed.key IS NULL
+        AND posted.amount > (
+            SELECT coalesce(sum(undone.amount), 0)
+            FROM lastro.reversal AS undone
+            WHERE undone.original_id = posted.id
+        )
+    )
     OR (posted.key IS NULL AND %(whole_history)s::boolean)
     OR posted.amount <> abs(owed.amount)
     OR CASE WHEN owed.amount < 0 THEN posted.debit_id ELSE posted.credit_id END <> owed.account_id
