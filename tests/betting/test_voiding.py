@@ -7,9 +7,12 @@ from functools import partial
 import psycopg
 import pytest
 
-from lastro import AsyncLedger, InvalidInput, Ledger, UnknownBet
+from lastro import AccountClosed, AsyncLedger, InvalidInput, Ledger, UnknownBet
+from lastro.betting import rounds
 from lastro.betting.rounds import Settlement
+from lastro.betting.settling import BatchRefused
 from lastro.model.bet import VoidedBet
+from lastro.plans.plan import Effect
 from tests.betting.betting_books import HOUSE, bet, market, money, nothing_is_held, players, result
 from tests.betting.test_races import settle_within
 from tests.support.sessions import Background, Observer, Sessions, together
@@ -112,6 +115,27 @@ def test_a_bet_that_is_stuck_is_voided(book: Ledger) -> None:
     assert void(book).bet.state == "void"
     assert (book.betting.stuck(), book.betting.try_again()) == ([], 0)
     assert book.betting.settle() == Settlement()
+
+
+def test_a_bet_that_is_voided_meanwhile_is_not_put_aside(book: Ledger) -> None:
+    """A settler that was refused puts the bet aside in a following transaction: by then it may be void."""
+    void(book)
+    refused = BatchRefused("r", market_id=MATCH, bet_ids=[1], refusal=UnknownBet("r"))
+    terms = book._operations.terms()
+    book._engine.run(lambda: rounds._set_aside(refused, terms), Effect.KEYED)
+    assert (book.betting.stuck(), kinds(book)) == ([], [("voided", "wrong price")])
+
+
+def test_money_that_cant_be_moved_voids_nothing(book: Ledger) -> None:
+    """The account was closed since the bet was lost: refused by name, and the bet stands as it was."""
+    result(book, winner="away")
+    book.betting.settle()
+    book.post(key="out", kind="pay", debit="ana", credit="world", amount=900, currency="BRL")
+    book.close_account("ana", "BRL")
+    for _ in range(2):
+        with pytest.raises(AccountClosed):
+            void(book)
+    assert (book.betting.bet("b").state, book.betting.bet("b").version) == ("settled", 1)
 
 
 def test_what_cant_be_voided_is_refused(book: Ledger) -> None:

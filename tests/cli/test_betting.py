@@ -95,3 +95,8 @@ def test_a_bet_is_voided_from_the_terminal(run: Run, player: Ledger) -> None:
     again = told(run, *by_hand)
     assert (again["replayed"], again["bet"]["state"]) == (True, "void")
     assert player.balance("ana", "BRL").held == 0
+    assert told(run, "bet", "letters")["letters"] == []
+    player.betting.take(b"\xff{", topic="feed")
+    (letter,) = told(run, "bet", "letters")["letters"]
+    assert (letter["topic"], letter["code"], letter["message"]) == ("feed", "poison", "\\xff{")
+    assert "poison" in run("bet", "letters").out

@@ -1,5 +1,5 @@
 """
-`lastro bet settle|correct|void|retry|stuck`: results as people report them, and rounds of settlement by hand.
+`lastro bet settle|correct|void|retry|stuck|letters`: results as people report them, and rounds of settlement by hand.
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from lastro.cli.arguments import Actor, Source, moment_of
-from lastro.cli.betting_documents import bet_document, result_document, settlement_document, stuck_document
+from lastro.cli.betting_documents import (
+    bet_document,
+    letter_document,
+    result_document,
+    settlement_document,
+    stuck_document,
+)
 from lastro.cli.command import command
 from lastro.cli.terminal import Terminal
 from lastro.ledger import Ledger
@@ -45,6 +51,7 @@ def register(betting: typer.Typer) -> None:
     command(betting, "void")(void)
     command(betting, "stuck")(stuck)
     command(betting, "retry")(retry)
+    command(betting, "letters")(letters)
 
 
 def settle(
@@ -156,6 +163,17 @@ def stuck(terminal: Terminal, *, limit: Annotated[int, typer.Option(min=1, max=B
     documents = [stuck_document(each) for each in found]
     rows = [{"bet": each.key, "market": each.market, "code": each.code, "why": each.message} for each in found]
     terminal.show({"stuck": documents}, table=rows)
+
+
+def letters(terminal: Terminal, *, limit: Annotated[int, typer.Option(min=1, max=BETS_LISTED_MAX)] = SHOWN) -> None:
+    """
+    List the messages that were no results, each with its reason, the newest first.
+    """
+    with terminal.opened() as ledger:
+        found = ledger.betting.dead_letters(limit=limit)
+    documents = [letter_document(each) for each in found]
+    names = ("received_at", "topic", "code", "reason", "message")
+    terminal.show({"letters": documents}, table=[{name: one[name] for name in names} for one in documents])
 
 
 def retry(

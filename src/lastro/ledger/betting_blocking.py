@@ -255,7 +255,7 @@ class HeldBetting(Runs):
 
         A settlement like any other: its next version, with reversals where it was settled before, written whatever balance
         they leave. Once: voided again, nothing is done, and the first reason stands (`replayed`). Locks the bet's row, then
-        its account's. Raises UnknownBet, InvalidInput; AlreadyReversed or PeriodClosed where the money can't be moved.
+        its account's. Raises UnknownBet, InvalidInput; AccountClosed, AlreadyReversed or PeriodClosed where the money can't be moved.
         """
         return self._run(self._asks.void_bet(key, reason=reason, actor=actor))
 

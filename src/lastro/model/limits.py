@@ -156,5 +156,7 @@ SETTLEMENT_DUE_MS = 24 * 3_600_000
 SETTLEMENT_DUE_OPEN_END_MS = 30 * 24 * 3_600_000
 RESULT_MESSAGE_BYTES_MAX = 1_048_576
 DELIVERY_CHARACTERS_MAX = 400
+# So far may the clock of whoever decides results be ahead of the database's.
+RESULT_AHEAD_MS_MAX = 5_000
 # Messages that the intake takes between two looks at whether it is to stop, and acknowledges at once.
 INTAKE_MESSAGES_MAX = 100

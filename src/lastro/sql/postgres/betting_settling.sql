@@ -281,7 +281,8 @@ WHERE
     AND NOT %(is_through)s::boolean;
 
 -- name: set_aside
--- Put a bet out of the settler's way, with the reason why it could not be settled. Its row and its market's are ours.
+-- Put a bet out of the settler's way, with the reason why it could not be settled; nothing is noted of one that was
+-- voided since. Its row and its market's are ours.
 -- locks: the bet's row of the queue   returns: nothing
 WITH aside AS (
     DELETE FROM lastro.open_bet
@@ -296,7 +297,6 @@ stuck AS (
         %(code)s::text,
         %(message)s::text,
         coalesce(%(now)s::timestamptz, now())
-    -- Voided since it was refused: there is nothing left to be done.
     WHERE NOT EXISTS (SELECT FROM lastro.voided_bet AS voided WHERE voided.bet_id = %(bet_id)s::bigint)
     ON CONFLICT (bet_id, market_id) DO NOTHING
 )
@@ -309,7 +309,8 @@ SELECT
     %(message)s::text,
     coalesce(%(now)s::timestamptz, now())
 FROM lastro.bet_event AS event
-WHERE event.bet_id = %(bet_id)s::bigint;
+WHERE event.bet_id = %(bet_id)s::bigint
+HAVING NOT EXISTS (SELECT FROM lastro.voided_bet AS voided WHERE voided.bet_id = %(bet_id)s::bigint);
 
 -- name: try_again
 -- Give the bets that could not be settled back to the settler, of one key or all of them.
