@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lastro
 from lastro import InvalidInput, Ledger
 from lastro.betting.intake import FIELDS, Taken, _parsed, message_of
-from lastro.model.limits import RESULT_MESSAGE_BYTES_MAX
+from lastro.model.limits import RESULT_AHEAD_MS_MAX, RESULT_MESSAGE_BYTES_MAX
+from lastro.testing import Clock
 from tests.betting.betting_books import bet, market, money, players
+from tests.support.hold_races import START
 from tests.support.sessions import together
 
 LOST = {"others": "lost"}
@@ -99,6 +103,18 @@ def test_poison_is_kept_with_its_reason(book: Ledger) -> None:
     assert book.betting.take(message(1)).outcome == "recorded"
     with pytest.raises(InvalidInput):
         book.betting.take(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.req("3.14")
+def test_a_feed_whose_clock_is_ahead(ledger: Ledger, server_url: str) -> None:
+    """By seconds its result is taken, and again a duplicate; by more it is poison."""
+    clock = Clock(START)
+    with lastro.connect(server_url, ledger=ledger._operations.ledger, clock=clock) as timed:
+        market(timed)
+        soon, later = ((START + timedelta(milliseconds=RESULT_AHEAD_MS_MAX + more)).isoformat() for more in (0, 1))
+        assert timed.betting.take(message(1, decided_at=later)).outcome == "poison"
+        said = [timed.betting.take(message(1, decided_at=soon)).outcome for _ in range(2)]
+        assert said == ["recorded", "duplicate"]
 
 
 @pytest.mark.req("3.14")
