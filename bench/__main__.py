@@ -16,6 +16,7 @@ import psycopg
 
 from bench import (
     batches,
+    betting,
     by_sql,
     checkouts,
     folding,
@@ -41,6 +42,7 @@ from bench.targets import judge
 PARTS: dict[str, Callable[[Run], None]] = {
     "sql": by_sql.measure,
     "holds": holds.measure,
+    "betting": betting.measure,
     "python": from_python.measure,
     "batches": batches.measure,
     "reading": reading.measure,

@@ -27,6 +27,9 @@ class Scale:
     history_days: int
     reconciled_accounts: int
     checkouts_s: int
+    # Bets of one market that are settled at once, and the time for which bets are placed before that.
+    burst_bets: int
+    burst_s: int
     memory_posts: int
     # Of the large .xlsx; each of eight files has a quarter of them.
     sheet_rows: int
@@ -35,7 +38,7 @@ class Scale:
 
 
 # Reading waits for no flush, and memory knows none.
-SLOW_PARTS = frozenset({"sql", "python", "batches", "folding", "checkout"})
+SLOW_PARTS = frozenset({"sql", "betting", "python", "batches", "folding", "checkout"})
 
 QUICK = Scale(
     name="quick",
@@ -52,6 +55,8 @@ QUICK = Scale(
     history_days=20,
     reconciled_accounts=20_000,
     checkouts_s=1,
+    burst_bets=2_000,
+    burst_s=2,
     memory_posts=20_000,
     sheet_rows=8_000,
     slow_parts=frozenset({"sql"}),
@@ -71,6 +76,8 @@ NORMAL = Scale(
     history_days=365,
     reconciled_accounts=200_000,
     checkouts_s=5,
+    burst_bets=20_000,
+    burst_s=10,
     memory_posts=200_000,
     sheet_rows=200_000,
     slow_parts=SLOW_PARTS,
@@ -90,6 +97,8 @@ FULL = Scale(
     history_days=365,
     reconciled_accounts=1_000_000,
     checkouts_s=15,
+    burst_bets=20_000,
+    burst_s=30,
     memory_posts=1_000_000,
     sheet_rows=200_000,
     slow_parts=SLOW_PARTS,

@@ -81,6 +81,18 @@ TARGETS = (
         Target(f"balance at a moment, by {by}, over a plain balance read, times", f"past.balance_at.{by}.F0", "times", 5.0, at_most=True)
         for by in ("recorded", "occurred")
     ),
+    *(
+        Target(f"placing a bet by SQL, 32 clients, 10,000 accounts, {on}, of the limit", f"betting.place.{name}.32.F0", "ratio", 0.5)
+        for on, name in (("100 markets", "many_markets"), ("ONE market", "one_market"))
+    ),
+    *(
+        Target(f"settling bets, of post_many's rate for as many transfers ({size} a call)", "betting.settle.F0", value, 0.5)
+        for size, value in (("as in a batch", "ratio"), ("10,000", "ratio_to_largest"))
+    ),
+    Target("bets placed while a market is settled, p99 over before, times", "betting.burst.F0", "p99_ratio", 2.0, at_most=True),
+    Target("longest wait of a placement over longest batch", "betting.burst.F0", "wait_over_batch", 1.0, at_most=True),
+    Target("deadlocks of the burst", "betting.burst.F0", "deadlocks", 0, at_most=True),
+    Target("age of what is left to settle after it, ms", "betting.burst.F0", "backlog_age_ms", 0, at_most=True),
     Target("whole checkout, 32 clients, of the same without the ledger", "checkout.32.F0", "ratio", 0.70),
     Target("whole checkout, 32 clients, orders/s", "checkout.32.F0", "per_s", 1_600),
     Target("consolidation over what 32 clients post, times", "consolidation.F0", "times", 1.0),

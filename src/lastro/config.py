@@ -8,6 +8,7 @@ What the environment says: which database, which ledger, and where the embedded 
 | `LASTRO_RELAY_TARGET` | where the relay publishes to: https://…, kafka://…, nats://…, amqp://…, reads+postgresql://…; several with blanks between | none: no relay works |
 | `LASTRO_RELAY_SECRETS` | what webhooks are signed with, the newest first, with blanks between | none: no webhook is sent |
 | `LASTRO_RELAY_AFTER_SET_ASIDE` | what the later events of a key do once one was set aside: `wait` or `go_on` | `wait` |
+| `LASTRO_INTAKE_SOURCE` | where results come from: kafka://broker:9092?topic=results&group=sportsbook | none: no intake works |
 | `LASTRO_DATA` | the directory of the embedded server | `.lastro` below the working directory |
 
 A variable that is empty or blank counts as not set. What a caller gives goes before what the environment says.
@@ -25,6 +26,7 @@ LEDGER_VARIABLE: Final = "LASTRO_LEDGER"
 RELAY_TARGET_VARIABLE: Final = "LASTRO_RELAY_TARGET"
 RELAY_SECRETS_VARIABLE: Final = "LASTRO_RELAY_SECRETS"
 RELAY_AFTER_SET_ASIDE_VARIABLE: Final = "LASTRO_RELAY_AFTER_SET_ASIDE"
+INTAKE_SOURCE_VARIABLE: Final = "LASTRO_INTAKE_SOURCE"
 DATA_VARIABLE: Final = "LASTRO_DATA"
 
 RELAY_AFTER_SET_ASIDE_DEFAULT: Final = "wait"
@@ -65,6 +67,13 @@ def relay_after_set_aside() -> str:
     Return what the later events of a key do once one was set aside.
     """
     return _set(RELAY_AFTER_SET_ASIDE_VARIABLE) or RELAY_AFTER_SET_ASIDE_DEFAULT
+
+
+def intake_source() -> str | None:
+    """
+    Return the URL of where results of markets come from.
+    """
+    return _set(INTAKE_SOURCE_VARIABLE)
 
 
 def data_directory(given: Path | None = None) -> Path:

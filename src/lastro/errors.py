@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Literal
 __all__ = [
     "AccountBarred", "AccountClosed", "AccountConflict", "AccountNotEmpty", "ActivityConflict", "AdoptionConflict",
     "AdoptionNotReady", "AlreadyReversed", "AmountOutOfRange", "BetConflict", "BetInProgress", "CapExceeded",
-    "ConnectionLost", "CurrencyMismatch", "Fault", "HistoryRetired", "HoldClosed", "HoldConflict", "HoldExceeded",
-    "ImportRefused", "IncidentExplained", "InsufficientFunds", "InvalidInput", "KindConflict", "KindNotAllowed",
-    "LastroError", "LiabilityExceeded", "LockTimeout", "MarketClosed", "MarketConflict", "NotInTransaction", "OddsChanged",
-    "OutcomeUnknown", "PeriodClosed", "PeriodConflict", "Refusal", "ResultConflict", "RuleConflict", "SchemaOutdated",
-    "SerializationLost", "ServerUnavailable", "StakeOutOfRange", "TransferConflict", "UnknownAccount",
-    "UnknownActivity", "UnknownAdoption", "UnknownBet", "UnknownEvent", "UnknownHold", "UnknownImport",
-    "UnknownIncident", "UnknownMarket", "UnknownMember", "UnknownRule", "UnknownTransfer", "UnreadableRow",
+    "ConnectionLost", "CurrencyMismatch", "EventConflict", "Fault", "HistoryRetired", "HoldClosed", "HoldConflict",
+    "HoldExceeded", "ImportRefused", "IncidentExplained", "InsufficientFunds", "InvalidInput", "KindConflict",
+    "KindNotAllowed", "LastroError", "LiabilityExceeded", "LockTimeout", "MarketClosed", "MarketConflict",
+    "NotInTransaction", "OddsChanged", "OutcomeUnknown", "PeriodClosed", "PeriodConflict", "Refusal", "ResultConflict",
+    "RuleConflict", "SchemaOutdated", "SerializationLost", "ServerUnavailable", "StakeOutOfRange", "TransferConflict",
+    "UnknownAccount", "UnknownActivity", "UnknownAdoption", "UnknownBet", "UnknownEvent", "UnknownHold",
+    "UnknownImport", "UnknownIncident", "UnknownMarket", "UnknownMember", "UnknownRule", "UnknownTransfer",
+    "UnreadableRow",
 ]  # fmt: skip
 
 
@@ -202,6 +203,12 @@ class UnknownEvent(Refusal):
     """No event with this id waits in the outbox or was set aside. Details: `event_id`."""
 
     code = "unknown_event"
+
+
+class EventConflict(Refusal):
+    """An event of other content waits under this id. Details: `event_id`, `fields` (name → (stored, given))."""
+
+    code = "event_conflict"
 
 
 class UnknownMember(Refusal):

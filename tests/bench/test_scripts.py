@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bench.__main__
-from bench import page, pgbench, report, scripts, targets
+from bench import bet_scripts, page, pgbench, report, scripts, targets
 from bench.figures import Run
 from bench.loads import Load, alternate, percentile
 from bench.scale import FULL, NORMAL, QUICK, Scale
@@ -36,6 +36,19 @@ def test_catalogue_statements_become_scripts(name: str) -> None:
     assert read <= drawn | set(script.variables)
     assert "INSERT INTO lastro.transfer_key" in script.text
     assert script.text.rstrip().endswith(";")
+
+
+def test_a_placement_becomes_a_script() -> None:
+    """The plan's statements in one transaction behind the look; what one of them finds goes to those behind it."""
+    script = bet_scripts.place_bet("lastro", prefix="m", markets=10, accounts=10)
+    assert "%(" not in script.text
+    drawn = set(re.findall(r"^\\set (\w+)", script.text, re.MULTILINE))
+    found = {"market_id", "selection_id", "odds", "looked_at", "bet_id"}
+    # Whatever a statement finds takes the place of a variable of that name.
+    assert not {"settle_by", "state", "account", "key"} & set(script.variables)
+    assert set(re.findall(r"(?<!:):([a-z_0-9]+)", script.text)) <= drawn | found | set(script.variables)
+    places = [script.text.index(part) for part in ("lastro.barred_account", "BEGIN;", "lastro.submission (", "END;")]
+    assert places == sorted(places)
 
 
 def test_an_unknown_parameter_is_named() -> None:
@@ -167,6 +180,7 @@ def test_every_target_has_a_figure_that_a_run_makes(scale: Scale) -> None:
         for name in (
             "by_sql",
             "holds",
+            "betting",
             "from_python",
             "batches",
             "folding",

@@ -40,6 +40,7 @@ class Naive:
         self.prices = prices
         self.bets: dict[str, tuple[str, int, list[tuple[int, str]]]] = {}
         self.results: dict[int, dict[str, str]] = {}
+        self.voided: set[str] = set()
         self.spent: Counter[str] = Counter()
 
     def factor(self, leg: tuple[int, str]) -> Fraction:
@@ -50,6 +51,8 @@ class Naive:
     def returned(self, key: str) -> int | None:
         """What a bet gives back; None while a market of it is undecided."""
         _, stake, chosen = self.bets[key]
+        if key in self.voided:
+            return stake
         if any(number not in self.results for number, _ in chosen):
             return None
         product = Fraction(stake)
@@ -82,7 +85,7 @@ class History:
         """Bets at first, then results, corrections and rounds of settlement among them; in the end all is decided."""
         for place in range(OPERATIONS):
             what = self.chance.choices(
-                ("bet", "result", "settle", "spend"), (6, 0 if place < OPERATIONS // 3 else 3, 2, 1)
+                ("bet", "result", "settle", "spend", "void"), (6, 0 if place < OPERATIONS // 3 else 3, 2, 2, 0.5)
             )[0]
             getattr(self, what)(place + 1)
         for number in range(MARKETS):
@@ -128,6 +131,15 @@ class History:
             self.ledger.post(**out)
             self.naive.spent[who] += amount
 
+    def void(self, _: int) -> None:
+        """A bet is voided by hand, open or settled, perhaps once more."""
+        if self.naive.bets:
+            key = self.chance.choice(sorted(self.naive.bets))
+            voided = self.ledger.betting.void_bet(key, reason="r", actor="a")
+            assert voided.replayed is (key in self.naive.voided)
+            self.naive.voided.add(key)
+            reached["by hand"] += 1
+
     def settle(self, _: int) -> None:
         """Run a round of settlement in small batches."""
         reached.update(self.ledger.betting.settle(bets_max=self.chance.randint(1, 4))._asdict())
@@ -138,6 +150,8 @@ class History:
             found = self.ledger.betting.bet(key)
             assert found.returned == self.naive.returned(key), key
             chosen = [self.naive.results[number][one] for number, one in legs]
+            if key in self.naive.voided:
+                chosen = ["void"] * len(legs)
             assert [leg.outcome for leg in found.legs] == chosen
             assert found.state == ("void" if set(chosen) == {"void"} else "settled")
         for name, account in self.players.items():
@@ -160,7 +174,9 @@ def histories_agree(ledger: Ledger, seeds: Iterable[int]) -> None:
         history.play()
         history.compare()
     assert_balanced(ledger)
-    assert min(reached[what] for what in ("settled", "voided", "corrected", "shortfalls", "refused")) > 0, reached
+    assert min(reached[what] for what in ("settled", "voided", "corrected", "shortfalls", "refused", "by hand")) > 0, (
+        reached
+    )
 
 
 @pytest.mark.req("3.6")

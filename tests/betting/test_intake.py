@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import lastro
 from lastro import InvalidInput, Ledger
-from lastro.betting.intake import Taken
-from lastro.model.limits import RESULT_MESSAGE_BYTES_MAX
+from lastro.betting.intake import FIELDS, Taken, _parsed, message_of
+from lastro.model.limits import RESULT_AHEAD_MS_MAX, RESULT_MESSAGE_BYTES_MAX
+from lastro.testing import Clock
 from tests.betting.betting_books import bet, market, money, players
+from tests.support.hold_races import START
 from tests.support.sessions import together
 
 LOST = {"others": "lost"}
@@ -97,6 +103,63 @@ def test_poison_is_kept_with_its_reason(book: Ledger) -> None:
     assert book.betting.take(message(1)).outcome == "recorded"
     with pytest.raises(InvalidInput):
         book.betting.take(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.req("3.14")
+def test_a_feed_whose_clock_is_ahead(ledger: Ledger, server_url: str) -> None:
+    """By seconds its result is taken, and again a duplicate; by more it is poison."""
+    clock = Clock(START)
+    with lastro.connect(server_url, ledger=ledger._operations.ledger, clock=clock) as timed:
+        market(timed)
+        soon, later = ((START + timedelta(milliseconds=RESULT_AHEAD_MS_MAX + more)).isoformat() for more in (0, 1))
+        assert timed.betting.take(message(1, decided_at=later)).outcome == "poison"
+        said = [timed.betting.take(message(1, decided_at=soon)).outcome for _ in range(2)]
+        assert said == ["recorded", "duplicate"]
+
+
+@pytest.mark.req("3.14")
+@pytest.mark.req("3.17")
+def test_a_message_that_comes_again_is_one_dead_letter(book: Ledger) -> None:
+    """By the name of its delivery, also from four at once; what has no name is kept as often as it comes."""
+    said = together([partial(book.betting.take, b"{", delivery="results/0/7") for _ in range(4)])
+    assert [taken.outcome for taken in said] == ["poison"] * 4  # type: ignore[union-attr]
+    assert book.betting.take(b"{", delivery="results/0/8").outcome == "poison"
+    assert len(book.betting.dead_letters()) == 2
+    book.betting.take(b"{")
+    book.betting.take(b"{")
+    assert len(book.betting.dead_letters()) == 4
+    for wrong in ("", "d" * 401, 7):
+        with pytest.raises(InvalidInput):
+            book.betting.take(b"{", delivery=wrong)  # type: ignore[arg-type]
+
+
+SPOILT = st.sampled_from(
+    ["\ud800", "\0", "", "match", "home", "9" * 5_000, "1e999", "0001-01-01T00:00:00+14:00", "x" * 300]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | SPOILT | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SPOILT | st.sampled_from(sorted(FIELDS)), inner, max_size=9),
+    max_leaves=12,
+)  # fmt: skip
+SAID = st.fixed_dictionaries(
+    {"market": JSON | st.just("match"), "version": JSON | st.just(1)},
+    optional=dict.fromkeys(sorted(FIELDS - {"market", "version"}), JSON),
+)
+
+
+@given(said=JSON | SAID, market=st.none() | st.binary(max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_no_message_raises(said: Any, market: bytes | None) -> None:
+    """Whatever is sent is a result or is refused with a reason that can be stored: nothing else holds up a partition."""
+    body = json.dumps(said)
+    message = message_of(body, market=market, topic="feed", delivery=None)
+    try:
+        _parsed(message)
+    except InvalidInput as refused:
+        reason = str(refused)
+        reason.encode()
+        assert "\0" not in reason
+        assert len(reason) < 2_000
 
 
 @pytest.mark.req("3.14")

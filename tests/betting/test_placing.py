@@ -12,6 +12,7 @@ import pytest
 import lastro
 from lastro import (
     AccountBarred,
+    AccountClosed,
     BetConflict,
     BetInProgress,
     CurrencyMismatch,
@@ -141,6 +142,12 @@ REFUSALS: list[tuple[dict[str, Any], type[LastroError], dict[str, Any]]] = [
     ({"market": "other"}, UnknownMarket, {"market": "other", "selection": None}),
     ({"selection": "nobody"}, UnknownMarket, {"selection": "nobody"}),
     ({"selection": "draw", "odds": "3.30"}, MarketClosed, {"state": "suspended"}),
+    ({"market": "paused"}, MarketClosed, {"state": "suspended"}),
+    ({"market": "shut"}, MarketClosed, {"state": "closed"}),
+    ({"market": "over"}, MarketClosed, {"state": "closed"}),
+    ({"market": "done"}, MarketClosed, {"state": "settled"}),
+    ({"market": "off"}, MarketClosed, {"state": "void"}),
+    ({"account": "gone"}, AccountClosed, {"account": "gone"}),
     ({"odds": "2.06"}, OddsChanged, {"asked": "2.06", "offered": "2.05"}),
     ({"odds": "2.50", "tolerance": "0.449"}, OddsChanged, {"asked": "2.50"}),
     ({"stake": 9}, StakeOutOfRange, {"stake_min": 10}),
@@ -160,6 +167,15 @@ def test_each_refusal_has_its_name(books: Ledger) -> None:
     players(books, "poor", amount=49)
     books.open_account("usd", "USD")
     market(books, stake_min=10, stake_max=500, liability_max=800)
+    for name in ("paused", "shut", "done", "off"):
+        market(books, name)
+    market(books, "over", closes_at=START - HOUR)
+    books.betting.suspend("paused")
+    books.betting.close("shut")
+    books.betting.result("done", {"home": "won"}, others="lost")
+    books.betting.void("off")
+    books.open_account("gone", CURRENCY)
+    books.close_account("gone", CURRENCY)
     books.betting.withdraw("match", "draw")
     books.betting.bar("barred", reason="asked for it")
     for number, (asked, error, details) in enumerate(REFUSALS):
@@ -177,13 +193,15 @@ def test_each_refusal_has_its_name(books: Ledger) -> None:
 
 NO_BETS: list[tuple[dict[str, Any], str]] = [
     ({"stake": 0}, "stake"), ({"stake": -1}, "stake"), ({"stake": 1.0}, "stake"), ({"stake": True}, "stake"),
-    ({"stake": 10**12 + 1}, "stake"), ({"odds": "1"}, "odds"), ({"odds": "NaN"}, "odds"), ({"odds": 2.05}, "odds"),
+    ({"stake": 10**12 + 1}, "stake"), ({"odds": "1"}, "odds"), ({"odds": "0.5"}, "odds"), ({"odds": "-2"}, "odds"), ({"odds": "NaN"}, "odds"),
+    ({"odds": "Infinity"}, "odds"), ({"stake": "5"}, "stake"), ({"stake": None}, "stake"), ({"odds": 2.05}, "odds"),
     ({"odds": None}, "odds"), ({"key": ""}, "key"), ({"key": "k" * 397}, "key"), ({"legs": []}, "legs"),
     ({"legs": [("match", "home")]}, "legs"), ({"legs": "match"}, "legs"), ({"legs": [("m", "h", "2")] * 2}, "legs"),
     ({"legs": [(f"m{n}", "h", "2") for n in range(21)]}, "legs"), ({"tolerance": 0.1}, "tolerance"),
 ]  # fmt: skip
 
 
+@pytest.mark.case("C043")
 def test_what_is_no_bet_is_refused_before_any_sql(book: Ledger) -> None:
     """Refused by name, and the key isn't used up."""
     for asked, argument in NO_BETS:

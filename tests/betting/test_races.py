@@ -91,6 +91,7 @@ def test_a_correction_meets_the_other_markets_settler(book: Ledger, session: Ses
 
 
 @pytest.mark.case("C054")
+@pytest.mark.case("C062")
 def test_a_bet_that_commits_late_is_found(book: Ledger, session: Sessions) -> None:
     """
     It was placed in time, with a lower id, and commits when its market is settled through and corrected: it is settled, by

@@ -12,7 +12,7 @@ import lastro
 from lastro import AlreadyReversed, InvalidInput, Ledger, ResultConflict, UnknownMarket
 from lastro.betting.rounds import Settlement
 from lastro.errors import LastroError
-from lastro.testing import Clock
+from lastro.testing import Clock, assert_balanced
 from tests.betting.betting_books import CURRENCY, HOUSE, bet, market, money, nothing_is_held, players, result
 from tests.support.hold_races import START
 
@@ -334,6 +334,10 @@ def test_a_bet_that_cant_be_settled_stops_no_other(book: Ledger) -> None:
     assert (done.voided, done.corrected, done.stuck) == (2, 7, 0)
     assert nothing_is_held(book, "ana", "bea", "eva")
     assert kinds(book, "b4") == ["stuck", "stuck", "voided"]
+    # What that one posted is nobody's stake, until it is undone.
+    with pytest.raises(AssertionError, match="entry bet:8:stake:1: expected none"):
+        assert_balanced(book)
+    book.reverse("bet:8:stake:1", "undone by hand")
 
 
 @pytest.mark.case("C060")

@@ -79,3 +79,24 @@ def test_what_waits_for_a_person(run: Run, player: Ledger) -> None:
     assert "transfer_conflict" in run("bet", "stuck").out
     assert told(run, "bet", "retry", "b")["bets"] == 1
     assert told(run, "bet", "retry")["settlement"]["stuck"] == 1
+
+
+def test_a_bet_is_voided_from_the_terminal(run: Run, player: Ledger) -> None:
+    """One bet, with a reason and a name, once; what doesn't go together is refused by name."""
+    told(run, *OPEN)
+    told(run, *PLACE, "--key", "b", "--leg", "match/home@2.05")
+    wrong = (
+        (), ("match", "--bet", "b"), ("--bet", "b"), ("--bet", "b", "--reason", "r"), ("match", "--reason", "r"),
+        ("--bet", "b", "--reason", "r", "--actor", "a", "--version", "2"),
+    )  # fmt: skip
+    assert {run("bet", "void", *arguments).code for arguments in wrong} == {2}
+    by_hand = ("bet", "void", "--bet", "b", "--reason", "wrong price", "--actor", "ana")
+    assert "voided" in run(*by_hand).out
+    again = told(run, *by_hand)
+    assert (again["replayed"], again["bet"]["state"]) == (True, "void")
+    assert player.balance("ana", "BRL").held == 0
+    assert told(run, "bet", "letters")["letters"] == []
+    player.betting.take(b"\xff{", topic="feed")
+    (letter,) = told(run, "bet", "letters")["letters"]
+    assert (letter["topic"], letter["code"], letter["message"]) == ("feed", "poison", "\\xff{")
+    assert "poison" in run("bet", "letters").out

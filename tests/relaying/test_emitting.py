@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import psycopg
 import pytest
 
 import lastro
-from lastro import AsyncLedger, InvalidInput, Ledger
+from lastro import AsyncLedger, EventConflict, InvalidInput, Ledger
 from lastro.model.limits import EVENT_BYTES_MAX
-from tests.relaying.taking import emit
+from lastro.model.outbox import OutboxEvent
+from lastro.relaying import Outcome
+from tests.relaying.taking import Taking, emit, relay
 from tests.support.money import fund, transfer
+from tests.support.sessions import Background, Observer, Sessions
 
 pytestmark = pytest.mark.req("3.13")
 
@@ -114,12 +118,83 @@ async def test_the_awaited_twin_emits(shop: Ledger, async_ledger: AsyncLedger) -
 
 
 def test_an_event_that_waits_is_not_doubled(ledger: Ledger) -> None:
-    """The same id emitted again while it waits changes nothing."""
-    emit(ledger, ("e", "k"), ("f", "k"), ("e", "other"))
+    """The same id with the same content, emitted again while it waits, changes nothing."""
+    emit(ledger, ("e", "k"), ("f", "k"), ("e", "k"))
+    emit(ledger, ("e", "k"))
     assert [(event.event_id, event.ordering_key) for event in ledger.outbox.waiting()] == [("e", "k"), ("f", "k")]
 
 
-EVENT: dict[str, Any] = {"event_id": "e", "topic": "t", "ordering_key": "k", "payload": {}}
+EVENT: dict[str, Any] = {"event_id": "e", "topic": "t", "ordering_key": "k", "payload": {"paid": "5", "to": "x"}}
+
+
+OTHERS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    ({"topic": "u"}, {"topic": ("t", "u")}),
+    ({"ordering_key": "l"}, {"ordering_key": ("k", "l")}),
+    ({"payload": {"paid": "6", "to": "x"}}, {"payload.paid": ("5", "6")}),
+    ({"payload": {"paid": "5", "to": None}}, {"payload.to": ("x", None)}),
+    ({"payload": {"paid": "5"}}, {"payload.to": ("x", None)}),
+    ({"payload": {"paid": "5", "to": "x", "by": None}}, {"payload.by": (None, None)}),
+)
+
+
+def test_another_event_under_an_id_that_waits_is_refused(ledger: Ledger, session: Sessions) -> None:
+    """The conflict names what differs; nothing of the call is written, and the caller's transaction goes on."""
+    ledger.outbox.emit([EVENT])
+    for other, fields in OTHERS:
+        with pytest.raises(EventConflict) as conflict:
+            ledger.outbox.emit([EVENT | {"event_id": "new"}, EVENT | other])
+        assert (conflict.value.event_id, conflict.value.fields) == ("e", fields)
+    with pytest.raises(EventConflict):
+        ledger.outbox.emit([EVENT | {"event_id": "two"}, EVENT | {"event_id": "two", "topic": "u"}])
+    assert ids(ledger) == ["e"]
+    one = session()
+    held = ledger.within(one)
+    with pytest.raises(EventConflict):
+        held.outbox.emit([EVENT | {"event_id": "new"}, EVENT | {"topic": "u"}])
+    held.outbox.emit([EVENT | {"event_id": "later"}, EVENT])
+    one.commit()
+    assert ids(ledger) == ["e", "later"]
+
+
+def test_events_under_one_id_at_the_same_moment(ledger: Ledger, session: Sessions, observer: Observer) -> None:
+    """Who comes second waits for the first: then it is there, or another one, or its own where the first was undone."""
+    for number, (end, second) in enumerate((("commit", {}), ("commit", {"topic": "u"}), ("rollback", {"topic": "u"}))):
+        event = EVENT | {"event_id": f"e{number}"}
+        one, two = session(), session()
+        ledger.within(one).outbox.emit([event])
+        going = Background(partial(ledger.within(two).outbox.emit, [event | second]))
+        observer.until_blocked(two.info.backend_pid, by=one.info.backend_pid)
+        getattr(one, end)()
+        error = going.error()
+        two.commit()
+        waiting = {found.event_id: found.topic for found in ledger.outbox.waiting()}
+        assert isinstance(error, EventConflict) if (end, second) == ("commit", {"topic": "u"}) else error is None
+        assert waiting[f"e{number}"] == ("t" if end == "commit" else "u")
+
+
+def test_an_event_that_was_set_aside_is_not_doubled(ledger: Ledger) -> None:
+    """Its id is taken until it is published or skipped: the same is there, another one a conflict, and retry works."""
+    ledger.outbox.emit([EVENT])
+    target = Taking(lambda _: Outcome("impossible", "no"))
+    relay(ledger, target, attempts_max=1).run_once()
+    ledger.outbox.emit([EVENT])
+    assert ids(ledger) == []
+    with pytest.raises(EventConflict):
+        ledger.outbox.emit([EVENT | {"topic": "u"}])
+    ledger.outbox.retry("e", reason="mended", actor="ana")
+    assert (ids(ledger), ledger.outbox.set_aside()) == (["e"], [])
+
+
+def test_ids_of_the_ledgers_own_are_refused(shop: Ledger) -> None:
+    """Nobody else writes under `transfer:` and `bet:`: a transfer's event is told whatever was tried before."""
+    for event_id in ("transfer:t1", "bet:s1:placed", "transfer:"):
+        for event in (EVENT | {"event_id": event_id}, OutboxEvent(event_id, "t", "k", "{}")):
+            with pytest.raises(InvalidInput, match="ledger's own") as refused:
+                shop.outbox.emit([event])
+            assert refused.value.argument == "event_id"
+    shop.outbox.emit([EVENT | {"event_id": "transferred"}, OutboxEvent("bets:1", "t", "k", '{"a": "1"}')])
+    shop.emitting("transfers").post(**transfer("t1", "ana", "shop", 7))
+    assert ids(shop) == ["transferred", "bets:1", "transfer:t1"]
 
 
 WRONG: tuple[dict[str, Any], ...] = (
@@ -131,6 +206,11 @@ WRONG: tuple[dict[str, Any], ...] = (
 
 def test_what_is_no_event_is_refused(ledger: Ledger) -> None:
     """Refused before any SQL runs, and nothing of the call is written."""
+    for payload in ("", "[]", "{", '{"x": NaN}', '"\\u0000"'):
+        with pytest.raises(InvalidInput):
+            ledger.outbox.emit([OutboxEvent("e", "t", "k", payload)])
+    with pytest.raises(InvalidInput):
+        ledger.outbox.emit([OutboxEvent("e", "a b", "k", "{}")])
     for wrong in WRONG:
         with pytest.raises(InvalidInput):
             ledger.outbox.emit([EVENT, EVENT | {"event_id": "f"} | wrong])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-BETTING_HISTORY = ("submission", "bet", "bet_leg", "bet_settlement", "bet_event", "market_result")
+BETTING_HISTORY = ("submission", "bet", "bet_leg", "bet_settlement", "bet_event", "voided_bet", "market_result")
 BETTING_ROWS: dict[str, dict[str, Any]] = {
     "market": {
         "id": 900, "name": "m", "currency": "BRL", "state": "open", "stake_min": 1, "stake_max": 5,
@@ -26,6 +26,7 @@ BETTING_ROWS: dict[str, dict[str, Any]] = {
     "bet_settlement": {
         "bet_id": 900, "version": 1, "returned": 10, "is_void": False, "outcomes": "won", "recorded_at": "2026-01-01Z",
     },
+    "voided_bet": {"bet_id": 900, "reason": "r", "actor": "a", "recorded_at": "2026-01-01Z"},
     "bet_event": {"bet_id": 900, "number": 1, "kind": "settled", "recorded_at": "2026-01-01Z"},
     "market_result": {
         "market_id": 900, "version": 1, "outcomes": "{}", "decided_at": "2026-01-01Z", "recorded_at": "2026-01-01Z",
@@ -58,10 +59,12 @@ BETTING_CONSTRAINTS: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("stuck_bet", "stuck_bet_once"): [{"code": "other"}],
     ("bet_settlement", "bet_settlement_once"): [{"returned": 0}],
     ("bet_settlement", "bet_settlement_from_1"): [{"version": 0}, {"returned": -1}],
+    ("voided_bet", "voided_bet_once"): [{"reason": "other"}],
     ("bet_event", "bet_event_once"): [{"kind": "voided"}],
     ("bet_event", "bet_event_kind_known"): [{"kind": "lost"}],
     ("market_result", "market_result_once"): [{"source": "other"}],
     ("market_result", "market_result_from_1"): [{"version": 0}],
     ("open_result", "open_result_once"): [{"bets": 1}],
     ("dead_letter", "dead_letter_once"): [{"id": 1}],
+    ("dead_letter", "dead_letter_delivery_once"): [{"delivery": "d"}],
 }  # fmt: skip

@@ -209,11 +209,13 @@ LENGTHS = {
     "submission": {"key": 396},
     "bet": {"key": 396, "actor": 255},
     "market_result": {"source": 255, "actor": 255},
+    "voided_bet": {"reason": 255, "actor": 255},
 }
 
 # What the row that is there already says of a column that may be left out.
 TAKEN = {
     "period_closing_key_once": {"key": "k"}, "adoption_event_once": {"id": 1}, "dead_letter_once": {"id": 1},
+    "dead_letter_delivery_once": {"delivery": "d"},
     "import_log_once": {"line_id": 1}, "import_replaced_once": {"replaced_id": 1},
 }  # fmt: skip
 
@@ -242,7 +244,8 @@ SET = {
     "adoption_event": "what",
     "outbox_note": "reason",
     "submission": "asked", "bet": "stake",
-    "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "market_result": "source",
+    "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "voided_bet": "reason",
+    "market_result": "source",
     "import_request": "name", "import_outcome": "reason", "import_merge": "inserted", "import_log": "line",
     "import_quarantine": "cells", "import_replaced": "line", "match_run": "period",
 }  # fmt: skip
@@ -335,7 +338,8 @@ def test_what_must_be_there_is_there(connection: Connection) -> None:
         "adoption_difference.found", "adoption_event.actor", "adoption_event.detail", "adoption_event.row_key",
         "barred_account.actor", "barred_account.reason", "base.floor", "bet.actor", "bet.metadata",
         "bet_event.reason", "bet_event.shortfall", "bet_event.version", "carried_over.occurred_max_at",
-        "carried_over.recorded_max_at", "closed_period.closed_until", "hold.actor", "hold.capture_max", "hold.cause",
+        "carried_over.recorded_max_at", "closed_period.closed_until", "dead_letter.delivery",
+        "hold.actor", "hold.capture_max", "hold.cause",
         "hold.group_name", "hold.metadata", "hold.source", "hold_event.actor", "hold_event.cause", "hold_event.key",
         "hold_event.source", "hold_event.transfer_id", "import_file.part", "import_file.sha256",
         "import_outcome.reason", "import_request.actor", "import_request.period", "incident.agreed_id",
@@ -410,6 +414,7 @@ def written(ledger: Ledger, connection: Connection, monkeypatch: pytest.MonkeyPa
     betting.place(key="b", account="a", currency="BRL", stake=1, market="m", selection="home", odds="2")
     betting.void("m")
     betting.settle()
+    betting.void_bet("b", reason="r", actor="a")
     return connection
 
 

@@ -32,7 +32,8 @@ class Settled(NamedTuple):
 
 class LockedBet(NamedTuple):
     """
-    A bet whose row this transaction holds. `is_open` says that the market in hand has not reached it yet.
+    A bet whose row this transaction holds. `is_open` says that the market in hand has not reached it yet; a person has
+    voided it where there is a `void_reason`.
     """
 
     id: int
@@ -47,6 +48,7 @@ class LockedBet(NamedTuple):
     is_open: bool
     settled: Settled | None
     hold_id: int | None
+    void_reason: str | None
 
 
 class Result(NamedTuple):
@@ -69,8 +71,10 @@ def decide(bet: LockedBet, results: Mapping[int, Result]) -> Decision | None:
     Return what the results make of a bet; None while a market of its legs has none, also where another leg is lost.
 
     A leg whose market was decided before the bet was placed is void: what was known by then could not be bet on. A bet of
-    which all legs are void gives its stake back.
+    which all legs are void gives its stake back. So does one that a person has voided, whatever results there are.
     """
+    if bet.void_reason is not None:
+        return Decision((VOID,) * len(bet.legs), bet.stake, is_void=True)
     outcomes = []
     for leg in bet.legs:
         result = results.get(leg.market_id)
@@ -120,4 +124,5 @@ def _read_bet(rows: list[Row]) -> LockedBet:
         is_open=bool(row["is_open"]),
         settled=settled,
         hold_id=row["hold_id"],
+        void_reason=row["void_reason"],
     )

@@ -17,6 +17,7 @@ from lastro.betting.results import ResultIntent, result_intent, take_result, voi
 from lastro.errors import InvalidInput, Refusal, ResultConflict, UnknownMarket
 from lastro.model.bet import DeadLetter
 from lastro.model.limits import RESULT_MESSAGE_BYTES_MAX
+from lastro.model.text import shown
 from lastro.plans.plan import TOGETHER, Plan, step
 from lastro.plans.transfers import Terms
 from lastro.plans.waiting import patiently, undone_when_refused
@@ -38,12 +39,14 @@ class Taken(NamedTuple):
 
 class Message(NamedTuple):
     """
-    A message as it came: its bytes, the market that its key names (None where it has none), and the topic.
+    A message as it came: its bytes, the market that its key names (None where it has none), and the topic. `delivery`
+    names where it came from, the same whenever it is delivered again.
     """
 
     body: bytes
     market: str | None
     topic: str
+    delivery: str | None
 
 
 def take(message: Message, terms: Terms) -> Plan[Taken]:
@@ -57,7 +60,7 @@ def _take(message: Message, terms: Terms) -> Plan[Taken]:
     yield TOGETHER
     wanted: ResultIntent | None = None
     try:
-        wanted = parse(message)
+        wanted = _parsed(message)
         taken = yield from undone_when_refused(take_result(wanted, terms))
         return Taken(taken.outcome, taken.market, taken.version, None)
     except (InvalidInput, UnknownMarket, ResultConflict) as refusal:
@@ -68,6 +71,7 @@ def _take(message: Message, terms: Terms) -> Plan[Taken]:
             code=outcome,
             reason=str(refusal),
             message=message.body[:RESULT_MESSAGE_BYTES_MAX].hex(),
+            delivery=message.delivery,
             now=terms.now,
         )
         market, version = (None, None) if wanted is None else (wanted.market, wanted.version)
@@ -85,7 +89,7 @@ def _outcome_of(refusal: Refusal) -> Outcome:
             return "poison"
 
 
-def message_of(body: object, *, market: object, topic: str) -> Message:
+def message_of(body: object, *, market: object, topic: str, delivery: str | None) -> Message:
     """
     Return a message as it came, from bytes, text or a mapping.
     """
@@ -103,7 +107,16 @@ def message_of(body: object, *, market: object, topic: str) -> Message:
             f"a message is bytes, text or a mapping, and its key the market's name; got {type(body).__name__}",
             argument="message",
         )
-    return Message(body, market, topic)
+    return Message(body, market, topic, delivery)
+
+
+def _parsed(message: Message) -> ResultIntent:
+    try:
+        return parse(message)
+    except InvalidInput:
+        raise
+    except Exception as error:  # parsing is arithmetic on what somebody sent: whatever it ends in, the message did it
+        raise InvalidInput(f"the message can't be read: {type(error).__name__}: {error}") from error
 
 
 def parse(message: Message) -> ResultIntent:
@@ -125,7 +138,9 @@ def parse(message: Message) -> ResultIntent:
             f"a message is an object with market, version and outcomes or void; it may have {', '.join(sorted(FIELDS))}"
         )
     if message.market is not None and message.market != said["market"]:
-        raise InvalidInput(f"the message's key names market {message.market!r}, and its content {said['market']!r}")
+        raise InvalidInput(
+            f"the message's key names market {shown(message.market)}, and its content {shown(said['market'])}"
+        )
     if said["version"] is None:
         raise InvalidInput("a message has a version: without it a repetition would be a correction")
     return _intent(said)

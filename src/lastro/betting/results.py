@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from lastro.betting.markets import lock_market
 from lastro.betting.reading import unknown_market
 from lastro.errors import InvalidInput, ResultConflict
 from lastro.model.bet import ResultTaken, market_name, result_version, selection_name
-from lastro.model.limits import ACTOR_CHARACTERS_MAX, SELECTIONS_MAX, SOURCE_CHARACTERS_MAX
+from lastro.model.limits import ACTOR_CHARACTERS_MAX, RESULT_AHEAD_MS_MAX, SELECTIONS_MAX, SOURCE_CHARACTERS_MAX
 from lastro.model.moment import optional_utc
 from lastro.model.odds import VOID, outcome_word
 from lastro.model.text import as_differences, optional_text, shown
@@ -94,9 +94,11 @@ def take_result(wanted: ResultIntent, terms: Terms) -> Plan[ResultTaken]:
     if version < newest:
         return ResultTaken("outdated", wanted.market, version, newest)
     now: datetime = stored["now"].astimezone(UTC)
-    if wanted.decided_at is not None and wanted.decided_at > now:
+    # A feed's clock may be a little ahead of the database's: a result isn't lost for that.
+    if wanted.decided_at is not None and wanted.decided_at > now + timedelta(milliseconds=RESULT_AHEAD_MS_MAX):
         raise InvalidInput(
-            f"decided_at must not lie in the future; it is {now.isoformat()}, got {wanted.decided_at.isoformat()}",
+            f"decided_at must not lie more than {RESULT_AHEAD_MS_MAX} ms in the future; it is {now.isoformat()}, got "
+            f"{wanted.decided_at.isoformat()}",
             argument="decided_at",
         )
     yield step(

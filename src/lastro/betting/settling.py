@@ -8,7 +8,7 @@ whose markets share a multiple the second one sees what the first one knew, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lastro.betting.deciding import LockedBet, decide, read_bets, read_results
 from lastro.betting.entries import Change, entries_of, find_originals, reversed_keys
@@ -84,12 +84,15 @@ def _settle_batch(market_id: int, terms: Terms, bets_max: int) -> Plan[Batch | N
     if not bet_ids:
         return Batch(0)
     try:
-        return (yield from _settle(market_id, bet_ids, terms))
+        return (yield from settle_bets(market_id, bet_ids, terms))
     except Refusal as refusal:
         raise BatchRefused(str(refusal), market_id=market_id, bet_ids=bet_ids, refusal=refusal) from refusal
 
 
-def _settle(market_id: int, bet_ids: list[int], terms: Terms) -> Plan[Batch]:
+def settle_bets(market_id: int | None, bet_ids: list[int], terms: Terms) -> Plan[Batch]:
+    """
+    Settle bets as far as they are decided, for the market that reaches them; for none where a person has them settled.
+    """
     yield step("betting_settling.lock_bets", bet_ids=bet_ids)
     # Following statements: what was settled and decided while we waited for the bets is seen by now.
     bets = read_bets((yield step("betting_settling.read_bets", bet_ids=bet_ids, market_id=market_id)))
@@ -107,8 +110,8 @@ def _settle(market_id: int, bet_ids: list[int], terms: Terms) -> Plan[Batch]:
     return Batch(len(bets), kinds.count("settled"), kinds.count("voided"), kinds.count("corrected"), shortfalls)
 
 
-def _write(market_id: int, bets: Sequence[LockedBet], changes: Sequence[Change], terms: Terms) -> Plan[None]:
-    reached = {(market_id, bet.id) for bet in bets if bet.is_open}
+def _write(market_id: int | None, bets: Sequence[LockedBet], changes: Sequence[Change], terms: Terms) -> Plan[None]:
+    reached = set() if market_id is None else {(market_id, bet.id) for bet in bets if bet.is_open}
     reached |= {(leg.market_id, change.bet.id) for change in changes for leg in change.bet.legs}
     in_order = sorted(reached)
     if not in_order:
@@ -121,6 +124,7 @@ def _write(market_id: int, bets: Sequence[LockedBet], changes: Sequence[Change],
         voids=[change.decision.is_void for change in changes],
         outcomes=[",".join(change.decision.outcomes) for change in changes],
         kinds=[change.kind for change in changes],
+        reasons=[change.bet.void_reason for change in changes],
         reached_markets=[market for market, _ in in_order],
         reached_bets=[bet for _, bet in in_order],
         now=terms.now,
@@ -224,6 +228,7 @@ def _note_corrected(corrections: Sequence[Change], locked: dict[int, Row], terms
         bet_ids=[change.bet.id for change in corrections],
         versions=[change.version for change in corrections],
         shortfalls=[short.get(change.bet.account_id) for change in corrections],
+        reasons=[change.bet.void_reason for change in corrections],
         now=terms.now,
     )
     return len(short)
@@ -231,7 +236,7 @@ def _note_corrected(corrections: Sequence[Change], locked: dict[int, Row], terms
 
 def _event(change: Change) -> Event:
     bet, decision = change.bet, change.decision
-    payload = {
+    payload: dict[str, Any] = {
         "event": change.kind,
         "bet": bet.key,
         "id": str(bet.id),
@@ -243,4 +248,6 @@ def _event(change: Change) -> Event:
         "outcomes": list(decision.outcomes),
         "reverses": reversed_keys(change),
     }
+    if bet.void_reason is not None:
+        payload["reason"] = bet.void_reason
     return Event(f"bet:{bet.key}:{change.kind}:{change.version}", TOPIC, cause_of(bet.id), payload)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lastro.betting.rounds import Settlement
-from lastro.model.bet import Bet, BetEvent, Exposure, Market, ResultTaken, StuckBet
+from lastro.model.bet import Bet, BetEvent, DeadLetter, Exposure, Market, ResultTaken, StuckBet
 
 
 def market_document(market: Market) -> dict[str, Any]:
@@ -85,6 +85,20 @@ def stuck_document(stuck: StuckBet) -> dict[str, Any]:
     Return a bet that couldn't be settled.
     """
     return stuck._asdict() | {"since": stuck.since.isoformat()}
+
+
+def letter_document(letter: DeadLetter) -> dict[str, Any]:
+    """
+    Return a message that was no result; what of it isn't text is escaped.
+    """
+    return {
+        "id": str(letter.id),
+        "topic": letter.topic,
+        "code": letter.code,
+        "reason": letter.reason,
+        "message": letter.message.decode("utf-8", "backslashreplace"),
+        "received_at": letter.received_at.isoformat(),
+    }
 
 
 def result_document(taken: ResultTaken) -> dict[str, Any]:

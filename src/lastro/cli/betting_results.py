@@ -1,5 +1,5 @@
 """
-`lastro bet settle|correct|void|retry|stuck`: results as people report them, and rounds of settlement by hand.
+`lastro bet settle|correct|void|retry|stuck|letters`: results as people report them, and rounds of settlement by hand.
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from lastro.cli.arguments import Actor, Source, moment_of
-from lastro.cli.betting_documents import result_document, settlement_document, stuck_document
+from lastro.cli.betting_documents import (
+    bet_document,
+    letter_document,
+    result_document,
+    settlement_document,
+    stuck_document,
+)
 from lastro.cli.command import command
 from lastro.cli.terminal import Terminal
 from lastro.ledger import Ledger
@@ -45,6 +51,7 @@ def register(betting: typer.Typer) -> None:
     command(betting, "void")(void)
     command(betting, "stuck")(stuck)
     command(betting, "retry")(retry)
+    command(betting, "letters")(letters)
 
 
 def settle(
@@ -107,14 +114,44 @@ def correct(
 
 
 def void(
-    terminal: Terminal, *, market: Market, version: Version = None, source: Source = None, actor: Actor = None
+    terminal: Terminal,
+    *,
+    market: Annotated[str | None, typer.Argument(metavar="[MARKET]", show_default=False)] = None,
+    bet: Annotated[
+        str | None, typer.Option("--bet", metavar="KEY", help="Void this bet alone, for good.", show_default=False)
+    ] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why, with --bet.", show_default=False)] = None,
+    version: Version = None,
+    source: Source = None,
+    actor: Actor = None,
 ) -> None:
     """
-    Void a market: its stakes are given back, also where it was settled before.
+    Void a market, or one bet: stakes are given back, also where it was settled before.
     """
+    if (market is None) == (bet is None):
+        raise typer.BadParameter("give a market, or --bet KEY")
+    if bet is None and reason is not None:
+        raise typer.BadParameter(
+            "a market is voided by a result, which has no reason: say --source", param_hint="--reason"
+        )
+    if bet is not None and (version, source) != (None, None):
+        raise typer.BadParameter("--version and --source belong to a market's result", param_hint="--bet")
+    if bet is not None and (reason is None or actor is None):
+        raise typer.BadParameter("say why, and who you are: --reason and --actor", param_hint="--bet")
     with terminal.opened() as ledger:
-        taken = ledger.betting.void(market, version=version, source=source, actor=actor)
-        _settle(terminal, ledger, taken)
+        if market is not None:
+            taken = ledger.betting.void(market, version=version, source=source, actor=actor)
+            _settle(terminal, ledger, taken)
+        elif bet is not None and reason is not None and actor is not None:
+            _void_bet(terminal, ledger, bet, reason=reason, actor=actor)
+
+
+def _void_bet(terminal: Terminal, ledger: Ledger, key: str, *, reason: str, actor: str) -> None:
+    voided = ledger.betting.void_bet(key, reason=reason, actor=actor)
+    document = {"bet": bet_document(voided.bet), "replayed": voided.replayed}
+    outcome = "replayed" if voided.replayed else "voided"
+    row = {"outcome": outcome, "bet": key, "state": voided.bet.state, "version": str(voided.bet.version)}
+    terminal.show(document, table=[row])
 
 
 def stuck(terminal: Terminal, *, limit: Annotated[int, typer.Option(min=1, max=BETS_LISTED_MAX)] = SHOWN) -> None:
@@ -126,6 +163,17 @@ def stuck(terminal: Terminal, *, limit: Annotated[int, typer.Option(min=1, max=B
     documents = [stuck_document(each) for each in found]
     rows = [{"bet": each.key, "market": each.market, "code": each.code, "why": each.message} for each in found]
     terminal.show({"stuck": documents}, table=rows)
+
+
+def letters(terminal: Terminal, *, limit: Annotated[int, typer.Option(min=1, max=BETS_LISTED_MAX)] = SHOWN) -> None:
+    """
+    List the messages that were no results, each with its reason, the newest first.
+    """
+    with terminal.opened() as ledger:
+        found = ledger.betting.dead_letters(limit=limit)
+    documents = [letter_document(each) for each in found]
+    names = ("received_at", "topic", "code", "reason", "message")
+    terminal.show({"letters": documents}, table=[{name: one[name] for name in names} for one in documents])
 
 
 def retry(

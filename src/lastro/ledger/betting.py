@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from lastro.betting import intake, markets, placing, reading, results, rounds
+from lastro.betting import intake, markets, placing, reading, results, rounds, voiding
 from lastro.betting.reading import AfterBatch, Backlog
 from lastro.betting.results import ResultIntent
 from lastro.betting.rounds import Settlement
@@ -25,6 +25,7 @@ from lastro.model.bet import (
     PlacedBet,
     ResultTaken,
     StuckBet,
+    VoidedBet,
     bet_intent,
     market_intent,
     market_name,
@@ -37,6 +38,7 @@ from lastro.model.limits import (
     ACTOR_CHARACTERS_MAX,
     BETS_LISTED_MAX,
     BETS_SETTLED_MAX,
+    DELIVERY_CHARACTERS_MAX,
     MARKETS_LISTED_MAX,
     REASON_CHARACTERS_MAX,
     SOURCE_CHARACTERS_MAX,
@@ -169,10 +171,19 @@ class BettingAsks:
         """Ask to void a market."""
         return self._result(results.void_intent(**said))
 
-    def take(self, message: object, *, market: object, topic: object) -> Ask[intake.Taken]:
+    def void_bet(self, key: object, *, reason: object, actor: object) -> Ask[VoidedBet]:
+        """Ask to void a bet."""
+        checked = submission_key(key)
+        why = text(reason, argument="reason", characters_max=REASON_CHARACTERS_MAX)
+        who = text(actor, argument="actor", characters_max=ACTOR_CHARACTERS_MAX)
+        return self._changing(lambda terms: voiding.void_bet(checked, reason=why, actor=who, terms=terms))
+
+    def take(self, message: object, *, market: object, topic: object, delivery: object) -> Ask[intake.Taken]:
         """Ask to take a message as a result."""
         named = text(topic, argument="topic", characters_max=SOURCE_CHARACTERS_MAX)
-        said, terms = intake.message_of(message, market=market, topic=named), self._asks.terms()
+        came = optional_text(delivery, argument="delivery", characters_max=DELIVERY_CHARACTERS_MAX)
+        said = intake.message_of(message, market=market, topic=named, delivery=came)
+        terms = self._asks.terms()
         return Ask(lambda: intake.take(said, terms), Effect.KEYED)
 
     def dead_letters(self, *, limit: object) -> Ask[list[DeadLetter]]:

@@ -15,7 +15,18 @@ from lastro.betting.rounds import Settlement
 from lastro.ledger.betting import BettingAsks
 from lastro.ledger.operations import Operations
 from lastro.ledger.running_async import AsyncHeldEngine, AsyncRuns, AsyncWalks
-from lastro.model.bet import Bet, BetEvent, DeadLetter, Exposure, Market, MarketState, PlacedBet, ResultTaken, StuckBet
+from lastro.model.bet import (
+    Bet,
+    BetEvent,
+    DeadLetter,
+    Exposure,
+    Market,
+    MarketState,
+    PlacedBet,
+    ResultTaken,
+    StuckBet,
+    VoidedBet,
+)
 from lastro.model.limits import BET_STAKE_MAX, BETS_SETTLED_MAX
 
 SHOWN = 100
@@ -238,16 +249,32 @@ class AsyncHeldBetting(AsyncRuns):
         """
         return await self._run(self._asks.void(market=market, version=version, source=source, actor=actor))
 
+    async def void_bet(self, key: str, *, reason: str, actor: str) -> VoidedBet:
+        """
+        Void one bet by hand, for good: its stake is given back, and no result of its markets changes that any more.
+
+        A settlement like any other: its next version, with reversals where it was settled before, written whatever balance
+        they leave. Once: voided again, nothing is done, and the first reason stands (`replayed`). Locks the bet's row, then
+        its account's. Raises UnknownBet, InvalidInput; AccountClosed, AlreadyReversed or PeriodClosed where the money can't be moved.
+        """
+        return await self._run(self._asks.void_bet(key, reason=reason, actor=actor))
+
     async def take(
-        self, message: bytes | str | Mapping[str, Any], *, market: bytes | str | None = None, topic: str = "results"
+        self,
+        message: bytes | str | Mapping[str, Any],
+        *,
+        market: bytes | str | None = None,
+        topic: str = "results",
+        delivery: str | None = None,
     ) -> Taken:
         """
         Take a message of a queue as a result: JSON with market, version, and outcomes (and others, decided_at) or void.
 
         `market` is the message's key, where it has one. Each message has one outcome: recorded, duplicate, outdated, or, kept
-        as a dead letter with its reason, conflict, unknown_market, poison. Only faults raise: have it delivered again.
+        as a dead letter with its reason, conflict, unknown_market, poison. `delivery` (up to 400 characters) names where it
+        came from: what is delivered again is kept as a dead letter once. Only faults raise: have it delivered again.
         """
-        return await self._run(self._asks.take(message, market=market, topic=topic))
+        return await self._run(self._asks.take(message, market=market, topic=topic, delivery=delivery))
 
     async def dead_letters(self, *, limit: int = SHOWN) -> list[DeadLetter]:
         """Return up to `limit` (1 … 1,000) messages that could not be taken as results, the newest first."""

@@ -38,8 +38,10 @@ class HeldOutbox(Runs):
         Put up to 10,000 events into the outbox, in their order: mappings of event_id, topic, ordering_key, payload.
 
         They are published once the transaction is committed. `event_id` (1 … 500 characters) is what receivers know a
-        second delivery by; an event that waits already under that id isn't put there twice. Events with the same
-        `ordering_key` are published in the order of writing. Locks nothing that another event waits for.
+        second delivery by, and doesn't begin with `transfer:` or `bet:`; an event that waits already under that id, or was
+        set aside, isn't put there twice. Events with the same `ordering_key` are published in the order of writing. All of
+        them are written, or none. Locks nothing that another event waits for. Raises EventConflict where other content
+        waits under an id, InvalidInput.
         """
         return self._run(self._asks.emit(events))
 

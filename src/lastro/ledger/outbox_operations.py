@@ -24,7 +24,7 @@ from lastro.model.outbox import (
     checked_event_id,
     outbox_event,
 )
-from lastro.model.text import text
+from lastro.model.text import json_value, text
 from lastro.plans import outbox, relaying
 from lastro.plans.plan import Effect
 from lastro.plans.relaying import Batch, Claimed, Done, Recorded, RelayTerms, TargetState
@@ -42,7 +42,7 @@ class OutboxAsks:
     def emit(self, events: Sequence[Mapping[str, Any] | OutboxEvent]) -> Ask[None]:
         """Ask to put events into the outbox."""
         checked, now = [_event(event) for event in events], self._asks.now()
-        return Ask(lambda: outbox.emit(checked, now=now), Effect.KEYED)
+        return Ask(lambda: outbox.emit_own(checked, now=now), Effect.KEYED)
 
     def standing(self) -> Ask[OutboxStanding]:
         """Ask how the outbox stands."""
@@ -131,7 +131,7 @@ def refuse_without_outbox(dialect: str) -> None:
 
 def _event(event: Mapping[str, Any] | OutboxEvent) -> OutboxEvent:
     if isinstance(event, OutboxEvent):
-        return event
+        event = event._asdict() | {"payload": json_value(event.payload, argument="payload")}
     expected = {"event_id", "topic", "ordering_key", "payload"}
     if not isinstance(event, Mapping) or set(event) != expected:
         raise InvalidInput(f"an event is a mapping with {', '.join(sorted(expected))}", argument="events")

@@ -107,11 +107,21 @@ class PlacedBet(NamedTuple):
     replayed: bool
 
 
+class VoidedBet(NamedTuple):
+    """
+    The outcome of voiding a bet by hand: the bet as it stands now, and whether it was voided so before (`replayed`).
+    """
+
+    bet: Bet
+    replayed: bool
+
+
 class BetEvent(NamedTuple):
     """
     What became of a bet, one step: settled, voided, corrected, overdue or stuck.
 
-    `shortfall` is how far the account was below its floor after a correction.
+    `shortfall` is how far the account was below its floor after a correction, `reason` why it is stuck or was voided by
+    hand.
     """
 
     number: int

@@ -86,6 +86,8 @@ ORDERING_KEY_CHARACTERS_MAX = 400
 EVENT_ID_CHARACTERS_MAX = 500
 EVENT_BYTES_MAX = 65_536
 EVENTS_EMITTED_MAX = 10_000
+# Tries to write an event that is met and then published by a relay, again and again.
+EMIT_TRIES_MAX = 5
 EVENTS_LISTED_MAX = 1_000
 OUTBOX_REASON_CHARACTERS_MAX = 500
 # A queue is counted up to here; what tells how it does is its age.
@@ -159,3 +161,8 @@ SETTLEMENT_MARKET_BATCHES_MAX = 20
 SETTLEMENT_DUE_MS = 24 * 3_600_000
 SETTLEMENT_DUE_OPEN_END_MS = 30 * 24 * 3_600_000
 RESULT_MESSAGE_BYTES_MAX = 1_048_576
+DELIVERY_CHARACTERS_MAX = 400
+# So far may the clock of whoever decides results be ahead of the database's.
+RESULT_AHEAD_MS_MAX = 5_000
+# Messages that the intake takes between two looks at whether it is to stop, and acknowledges at once.
+INTAKE_MESSAGES_MAX = 100

@@ -19,6 +19,8 @@ from lastro.model.text import json_object, text
 from lastro.model.transfer import Transfer
 
 OrderedBy: TypeAlias = Literal["debit", "credit", "cause", "key"]
+# Ids of the library's own events begin so: somebody else's under one of them would keep the library's from being told.
+RESERVED_EVENT_IDS: Final = ("transfer:", "bet:")
 ORDERED_BY: Final[tuple[OrderedBy, ...]] = get_args(OrderedBy)
 
 
@@ -125,9 +127,18 @@ class OutboxNote(NamedTuple):
 def outbox_event(*, event_id: object, topic: object, ordering_key: object, payload: object) -> OutboxEvent:
     """
     Return an event from what a caller hands in; `payload` is a mapping of plain JSON, at most 64 KiB.
+
+    Ids that begin with `transfer:` or `bet:` are the library's.
     """
+    checked = checked_event_id(event_id)
+    if checked.startswith(RESERVED_EVENT_IDS):
+        raise InvalidInput(
+            f"ids of events that begin with {' or '.join(map(repr, RESERVED_EVENT_IDS))} are the ledger's own; got "
+            f"{checked!r}: begin it with a word of yours",
+            argument="event_id",
+        )
     return OutboxEvent(
-        checked_event_id(event_id),
+        checked,
         topic_name(topic),
         text(ordering_key, argument="ordering_key", characters_max=ORDERING_KEY_CHARACTERS_MAX),
         json_object(payload, argument="payload", bytes_max=EVENT_BYTES_MAX),

@@ -84,6 +84,16 @@ def json_object(value: object, *, argument: str, bytes_max: int) -> str:
     return encoded
 
 
+def json_value(value: object, *, argument: str) -> object:
+    """
+    Return what the JSON text *value* says.
+    """
+    try:
+        return json.loads(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{argument} must be JSON: {error}", argument=argument) from error
+
+
 def read_metadata(stored: str | None) -> dict[str, Any] | None:
     """
     Return stored metadata as a dictionary.

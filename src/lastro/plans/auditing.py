@@ -29,6 +29,8 @@ RULES_OF_WHOLE_HISTORY = ("balances",)
 RULES_OF_HOLDS = ("held", "holds", "hold_events")
 # That of auditing_closings.sql.
 RULES_OF_CLOSINGS = ("closings",)
+# Those of auditing_betting.sql.
+RULES_OF_BETTING = ("bet_entries", "bet_versions", "open_bets", "exposures")
 
 
 class Finding(NamedTuple):
@@ -55,6 +57,7 @@ def audit(*, whole_history: bool) -> Plan[list[Finding]]:
         *((rule, f"auditing.{rule}") for rule in rules),
         *((rule, f"auditing_holds.{rule}") for rule in RULES_OF_HOLDS),
         *((rule, f"auditing_closings.{rule}") for rule in RULES_OF_CLOSINGS),
+        *((rule, f"auditing_betting.{rule}") for rule in RULES_OF_BETTING),
     ]
     for rule, statement in statements:
         rows = yield step(statement, rows_max=FINDINGS_A_RULE_MAX, whole_history=whole_history)

@@ -4,13 +4,14 @@ The outbox: events are written in the transaction of what they tell of; people l
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from lastro.errors import InvalidInput, UnknownEvent
+from lastro.errors import EventConflict, InvalidInput, SerializationLost, UnknownEvent
 from lastro.model.hold import Captured
-from lastro.model.limits import EVENT_BYTES_MAX, EVENTS_EMITTED_MAX, OUTBOX_COUNTED_MAX
+from lastro.model.limits import EMIT_TRIES_MAX, EVENT_BYTES_MAX, EVENTS_EMITTED_MAX, OUTBOX_COUNTED_MAX
 from lastro.model.outbox import (
     Emission,
     EventSetAside,
@@ -21,11 +22,11 @@ from lastro.model.outbox import (
     WaitingEvent,
     transfer_event,
 )
-from lastro.model.text import json_object, read_metadata
+from lastro.model.text import as_differences, json_object, read_metadata
 from lastro.model.transfer import Posted, Transfer
 from lastro.plans.plan import TOGETHER, MakePlan, Plan, Row, T, step
 from lastro.plans.stored import whole
-from lastro.plans.waiting import patiently
+from lastro.plans.waiting import patiently, undone_when_refused
 
 
 class Event(NamedTuple):
@@ -42,21 +43,38 @@ class Event(NamedTuple):
 def emit(events: Sequence[OutboxEvent | Event], *, now: datetime | None = None) -> Plan[None]:
     """
     Put *events* into the outbox, in their order, in the transaction under way; nothing where there are none. One that
-    waits already isn't doubled.
+    waits already, or was set aside, isn't doubled. Raises EventConflict where other content stands under its id.
     """
     if len(events) > EVENTS_EMITTED_MAX:
         raise InvalidInput(
             f"{EVENTS_EMITTED_MAX} events may be emitted at once; these are {len(events)}", argument="events"
         )
-    if events:
-        yield step(
+    left = list(events)
+    for _ in range(EMIT_TRIES_MAX):
+        if not left:
+            return
+        new = yield step(
             "outbox.emit",
-            event_ids=[event.event_id for event in events],
-            topics=[event.topic for event in events],
-            ordering_keys=[event.ordering_key for event in events],
-            payloads=[_json(event.payload) for event in events],
+            event_ids=[event.event_id for event in left],
+            topics=[event.topic for event in left],
+            ordering_keys=[event.ordering_key for event in left],
+            payloads=[_json(event.payload) for event in left],
             now=now,
         )
+        if len(new) == len(left):
+            return
+        left = yield from _published_meanwhile(left)
+    raise SerializationLost("events were met in the outbox and published before they could be compared: try again")
+
+
+def emit_own(events: Sequence[OutboxEvent], *, now: datetime | None) -> Plan[None]:
+    """
+    Put a caller's events into the outbox: all of them, or none.
+    """
+    if len(events) > 1:
+        yield TOGETHER
+        return (yield from undone_when_refused(emit(events, now=now)))
+    return (yield from emit(events, now=now))
 
 
 def emitting(make: MakePlan[T], wanted: Emission, *, now: datetime | None) -> Plan[T]:
@@ -67,6 +85,43 @@ def emitting(make: MakePlan[T], wanted: Emission, *, now: datetime | None) -> Pl
     result = yield from make()
     yield from emit([transfer_event(transfer, wanted) for transfer in _made(result)], now=now)
     return result
+
+
+def _published_meanwhile(events: Sequence[OutboxEvent | Event]) -> Plan[list[OutboxEvent | Event]]:
+    """
+    Return which of *events* stand nowhere any more, whose ids were met. Raises EventConflict for other content.
+    """
+    rows = yield step(
+        "outbox.compare",
+        event_ids=[event.event_id for event in events],
+        payloads=[_json(event.payload) for event in events],
+    )
+    for event, row in zip(events, rows, strict=True):
+        if row["is_there"]:
+            _refuse_other(event, row)
+    return [event for event, row in zip(events, rows, strict=True) if not row["is_there"]]
+
+
+def _refuse_other(event: OutboxEvent | Event, row: Row) -> None:
+    fields: dict[str, tuple[Any, Any]] = {
+        name: (row[name], given)
+        for name, given in (("topic", event.topic), ("ordering_key", event.ordering_key))
+        if row[name] != given
+    }
+    if not row["same_payload"]:
+        there, given = json.loads(row["payload"]), json.loads(_json(event.payload))
+        fields |= {
+            f"payload.{name}": (there.get(name), given.get(name))
+            for name in sorted(there.keys() | given.keys())
+            if (name in there, there.get(name)) != (name in given, given.get(name))
+        }
+    if fields:
+        raise EventConflict(
+            f"event {event.event_id!r} waits in the outbox with other content ({as_differences(fields)}); an id names one "
+            "event: give the new one an id of its own",
+            event_id=event.event_id,
+            fields=fields,
+        )
 
 
 def _made(result: object) -> Iterator[Transfer]:

@@ -5,6 +5,7 @@ From the words of the environment or the terminal to targets: https://…, kafka
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from lastro.errors import InvalidInput
@@ -27,7 +28,13 @@ def choose(
     *others* make targets of other schemes from the whole URL.
     """
     more = others or {}
-    targets = [more[scheme](url) if (scheme := urlsplit(url).scheme) in more else _one(url, secrets) for url in urls]
+    targets: list[Target] = []
+    with ExitStack() as opened:
+        for url in urls:
+            scheme = urlsplit(url).scheme
+            targets.append(more[scheme](url) if scheme in more else _one(url, secrets))
+            opened.callback(targets[-1].close)
+        opened.pop_all()
     if not targets:
         raise InvalidInput("a relay needs a target: https://…, kafka://…, nats://… or amqp://…", argument="target")
     return targets[0] if len(targets) == 1 else Together(targets)

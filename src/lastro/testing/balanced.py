@@ -16,7 +16,8 @@ def assert_balanced(ledger: HeldLedger, *, whole_history: bool = True) -> None:
 
     Checked: the balances and the entries of each currency add up to zero; each account's balance is the sum of its
     history; balances before and after on the entries form unbroken chains; the tail, the keys and the reversals agree
-    with the transfers; the lots of points agree with their uses and with the balances. Call it when nothing is being
+    with the transfers; the lots of points agree with their uses and with the balances; each settlement of a bet has its entries,
+    each open bet its hold, and the exposures are the sums of the bets. Call it when nothing is being
     posted. After a partition was retired pass `whole_history=False`: what only the missing part could prove is left
     out. Takes the blocking ledger; reads every row; locks nothing.
     """

@@ -36,7 +36,9 @@ class OutboxRelay:
     def __init__(
         self, ledger: Ledger, *, target: Target | None = None, stopping: Callable[[], bool] = lambda: False
     ) -> None:
-        self._relay = Relay(ledger, target or _target(), terms=_terms(), stopping=stopping)
+        # Before the target, which is opened and would stay so.
+        terms = _terms()
+        self._relay = Relay(ledger, target or _target(), terms=terms, stopping=stopping)
         self._said: str | None = None
 
     def run_once(self) -> Facts:

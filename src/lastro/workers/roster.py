@@ -5,6 +5,7 @@ Which workers there are, by the word that `lastro work` takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from typing import Final, NamedTuple
 
 from lastro import config
@@ -21,6 +22,7 @@ from lastro.workers.outbox_relay import OutboxRelay
 from lastro.workers.partition_keeper import PartitionKeeper
 from lastro.workers.points_expirer import PointsExpirer
 from lastro.workers.reconciler import Reconciler
+from lastro.workers.result_intake import ResultIntake
 from lastro.workers.settler import Settler
 
 
@@ -55,6 +57,13 @@ _ROSTER: Final[dict[str, tuple[_Post, ...]]] = {
         ),
     ),
     "import": (_Post(lambda ledger, stopping: Importer(ledger, stopping=stopping), "imports.claim"),),
+    "intake": (
+        _Post(
+            lambda ledger, stopping: ResultIntake(ledger, stopping=stopping),
+            "betting_results.bury",
+            is_set_up=lambda: bool(config.intake_source()),
+        ),
+    ),
     "settle": (_Post(lambda ledger, stopping: Settler(ledger, stopping=stopping), "betting_settling.due"),),
 }
 WORK: Final = tuple(_ROSTER)
@@ -67,28 +76,32 @@ def workers_for(
     Return the workers for the words in *work* (when it is empty all of WORK that the store has a use for and that the
     environment says enough about), each on connections of its own.
 
-    Raises InvalidInput for a word that names no work, for work that the store refuses, and for a relay without a target.
+    Raises InvalidInput for a word that names no work, for work that the store refuses, and for a relay without a target or an intake
+    without a source.
     """
     asked = list(dict.fromkeys(work))
     unknown = [word for word in asked if word not in _ROSTER]
     if unknown:
         raise InvalidInput(f"there is no work called {unknown[0]!r}; there is: {', '.join(WORK)}", argument="work")
     workers: list[Worker] = []
-    try:
+    # Whatever was opened is closed where the crew doesn't come to be, and one that can't be closed leaves none open.
+    with ExitStack() as opened:
         for word in asked or WORK:
-            hired, refused = _hired(word, open_ledger, stopping, asked=bool(asked))
+            hired, refused = _hired(word, open_ledger, stopping, opened, asked=bool(asked))
             if asked and not hired:
                 raise InvalidInput(f"this database has no use for {word!r}: {refused}", argument="work")
             workers += hired
-    except BaseException:
-        for worker in workers:
-            worker.close()
-        raise
+        opened.pop_all()
     return workers
 
 
 def _hired(
-    word: str, open_ledger: Callable[[], Ledger], stopping: Callable[[], bool], *, asked: bool
+    word: str,
+    open_ledger: Callable[[], Ledger],
+    stopping: Callable[[], bool],
+    opened: ExitStack,
+    *,
+    asked: bool,
 ) -> tuple[list[Worker], str | None]:
     """The workers of one word that the store has a use for, and why it has none for another."""
     workers: list[Worker] = []
@@ -97,10 +110,13 @@ def _hired(
         if not (asked or post.is_set_up()):
             continue
         ledger = open_ledger()
+        opened.callback(ledger.close)
         dialect = ledger._engine.dialect  # noqa: SLF001  (the store is nobody's business but the engine's, and ours)
         if why := catalogue(dialect)[post.step].refused:
             refused = why
             ledger.close()
         else:
-            workers.append(post.worker(ledger, stopping))
+            worker = post.worker(ledger, stopping)
+            opened.callback(worker.close)
+            workers.append(worker)
     return workers, refused

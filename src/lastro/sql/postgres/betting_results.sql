@@ -36,13 +36,14 @@ VALUES (
 );
 
 -- name: bury
--- Keep a message that can't be taken as a result, with the reason.
--- locks: none   returns: 1 row
-INSERT INTO lastro.dead_letter (topic, code, reason, message, received_at)
+-- Keep a message that can't be taken as a result, with the reason; once, however often one delivery comes.
+-- locks: the delivery   returns: 0 or 1 row
+INSERT INTO lastro.dead_letter (topic, code, reason, message, delivery, received_at)
 VALUES (
-    %(topic)s::text, %(code)s::text, %(reason)s::text, decode(%(message)s::text, 'hex'),
+    %(topic)s::text, %(code)s::text, %(reason)s::text, decode(%(message)s::text, 'hex'), %(delivery)s::text,
     coalesce(%(now)s::timestamptz, now())
 )
+ON CONFLICT (delivery) DO NOTHING
 RETURNING id;
 
 -- name: dead_letters

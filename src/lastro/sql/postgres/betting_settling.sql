@@ -123,12 +123,14 @@ SELECT
     settlement.returned,
     settlement.is_void,
     settlement.outcomes,
-    hold.id AS hold_id
+    hold.id AS hold_id,
+    voided.reason AS void_reason
 FROM unnest(%(bet_ids)s::bigint[]) AS asked (bet_id)
 INNER JOIN lastro.bet AS bet ON asked.bet_id = bet.id
 INNER JOIN lastro.account AS account ON bet.account_id = account.id
 INNER JOIN lastro.bet_leg AS leg ON bet.id = leg.bet_id
 LEFT JOIN lastro.open_bet AS open_bet ON open_bet.market_id = %(market_id)s::bigint AND bet.id = open_bet.bet_id
+LEFT JOIN lastro.voided_bet AS voided ON bet.id = voided.bet_id
 LEFT JOIN LATERAL (
     SELECT
         newest.version,
@@ -180,20 +182,22 @@ WITH settled AS MATERIALIZED (
         given.returned,
         given.is_void,
         given.outcomes,
-        given.kind
+        given.kind,
+        given.reason
     FROM unnest(
         %(bet_ids)s::bigint[], %(versions)s::integer[], %(returneds)s::bigint[], %(voids)s::boolean[],
-        %(outcomes)s::text[], %(kinds)s::text[]
-    ) AS given (bet_id, version, returned, is_void, outcomes, kind)
+        %(outcomes)s::text[], %(kinds)s::text[], %(reasons)s::text[]
+    ) AS given (bet_id, version, returned, is_void, outcomes, kind, reason)
 ),
 
 noted AS (
-    INSERT INTO lastro.bet_event (bet_id, number, kind, version, recorded_at)
+    INSERT INTO lastro.bet_event (bet_id, number, kind, version, reason, recorded_at)
     SELECT
         settled.bet_id,
         1 + coalesce((SELECT max(event.number) FROM lastro.bet_event AS event WHERE event.bet_id = settled.bet_id), 0),
         settled.kind,
         settled.version,
+        settled.reason,
         coalesce(%(now)s::timestamptz, now())
     FROM settled
     WHERE settled.kind <> 'corrected'
@@ -230,17 +234,18 @@ RETURNING bet_id;
 -- name: note_corrected
 -- Note corrections, and how far below its floor each one's account is by now.
 -- locks: none that isn't held already   returns: nothing
-INSERT INTO lastro.bet_event (bet_id, number, kind, version, shortfall, recorded_at)
+INSERT INTO lastro.bet_event (bet_id, number, kind, version, shortfall, reason, recorded_at)
 SELECT
     given.bet_id,
     1 + coalesce((SELECT max(event.number) FROM lastro.bet_event AS event WHERE event.bet_id = given.bet_id), 0),
     'corrected',
     given.version,
     given.shortfall,
+    given.reason,
     coalesce(%(now)s::timestamptz, now())
 FROM unnest(
-    %(bet_ids)s::bigint[], %(versions)s::integer[], %(shortfalls)s::bigint[]
-) AS given (bet_id, version, shortfall);
+    %(bet_ids)s::bigint[], %(versions)s::integer[], %(shortfalls)s::bigint[], %(reasons)s::text[]
+) AS given (bet_id, version, shortfall, reason);
 
 -- name: note_reversals
 -- Note which transfers the reversals of a correction undo, each whole; nothing for one that somebody else has undone.
@@ -276,7 +281,8 @@ WHERE
     AND NOT %(is_through)s::boolean;
 
 -- name: set_aside
--- Put a bet out of the settler's way, with the reason why it could not be settled. Its row and its market's are ours.
+-- Put a bet out of the settler's way, with the reason why it could not be settled; nothing is noted of one that was
+-- voided since. Its row and its market's are ours.
 -- locks: the bet's row of the queue   returns: nothing
 WITH aside AS (
     DELETE FROM lastro.open_bet
@@ -285,10 +291,13 @@ WITH aside AS (
 
 stuck AS (
     INSERT INTO lastro.stuck_bet (bet_id, market_id, code, message, opened_at)
-    VALUES (
-        %(bet_id)s::bigint, %(market_id)s::bigint, %(code)s::text, %(message)s::text,
+    SELECT
+        %(bet_id)s::bigint,
+        %(market_id)s::bigint,
+        %(code)s::text,
+        %(message)s::text,
         coalesce(%(now)s::timestamptz, now())
-    )
+    WHERE NOT EXISTS (SELECT FROM lastro.voided_bet AS voided WHERE voided.bet_id = %(bet_id)s::bigint)
     ON CONFLICT (bet_id, market_id) DO NOTHING
 )
 
@@ -300,7 +309,8 @@ SELECT
     %(message)s::text,
     coalesce(%(now)s::timestamptz, now())
 FROM lastro.bet_event AS event
-WHERE event.bet_id = %(bet_id)s::bigint;
+WHERE event.bet_id = %(bet_id)s::bigint
+HAVING NOT EXISTS (SELECT FROM lastro.voided_bet AS voided WHERE voided.bet_id = %(bet_id)s::bigint);
 
 -- name: try_again
 -- Give the bets that could not be settled back to the settler, of one key or all of them.
@@ -330,6 +340,22 @@ SELECT
 FROM loose
 ON CONFLICT (market_id, bet_id) DO NOTHING
 RETURNING bet_id, market_id;
+
+-- name: void_bet
+-- Note that a person voids a bet, whose row is ours, and let go of it where it could not be settled; nothing where it
+-- was voided before.
+-- locks: none that isn't held already   returns: 0 or 1 row
+WITH loose AS (
+    DELETE FROM lastro.stuck_bet
+    WHERE stuck_bet.bet_id = %(bet_id)s::bigint
+)
+
+INSERT INTO lastro.voided_bet (bet_id, reason, actor, recorded_at)
+VALUES (
+    %(bet_id)s::bigint, %(reason)s::text, %(actor)s::text, coalesce(%(now)s::timestamptz, now())
+)
+ON CONFLICT (bet_id) DO NOTHING
+RETURNING bet_id;
 
 -- name: overdue_unnoted
 -- Bets past their deadline whose stake is still set aside, of which nobody has noted it yet.

@@ -1,8 +1,8 @@
 -- The outbox: events to publish, written beside what they tell of; what waits, and what people do about it.
 
 -- name: emit
--- Put events into the outbox, in their order. One that waits there already isn't put there twice.
--- locks: none that a posting under another key waits for   returns: nothing
+-- Put events into the outbox, in their order: none whose id waits there already, or was set aside.
+-- locks: none that a posting under another key waits for   returns: 1 row an event that is new
 INSERT INTO lastro.outbox (event_id, topic, ordering_key, payload, opened_at)
 SELECT
     wanted.event_id,
@@ -13,8 +13,47 @@ SELECT
 FROM unnest(
     %(event_ids)s::text[], %(topics)s::text[], %(ordering_keys)s::text[], %(payloads)s::text[]
 ) WITH ORDINALITY AS wanted (event_id, topic, ordering_key, payload, place)
+WHERE
+    NOT EXISTS (
+        SELECT FROM lastro.outbox_set_aside AS aside WHERE aside.event_id = wanted.event_id
+    )
 ORDER BY wanted.place
-ON CONFLICT (event_id) DO NOTHING;
+ON CONFLICT (event_id) DO NOTHING
+RETURNING event_id;
+
+-- name: compare
+-- What waits or was set aside under the ids of events, beside what is wanted under them: in a snapshot taken after
+-- the event was met.
+-- locks: none   returns: 1 row an event, in their order
+SELECT
+    wanted.place::integer AS place,
+    there.event_id IS NOT NULL AS is_there,
+    there.topic,
+    there.ordering_key,
+    there.payload::text AS payload,
+    coalesce(there.payload = wanted.payload::jsonb, false) AS same_payload
+FROM unnest(
+    %(event_ids)s::text[], %(payloads)s::text[]
+) WITH ORDINALITY AS wanted (event_id, payload, place)
+LEFT JOIN LATERAL (
+    SELECT
+        outbox.event_id,
+        outbox.topic,
+        outbox.ordering_key,
+        outbox.payload
+    FROM lastro.outbox AS outbox
+    WHERE outbox.event_id = wanted.event_id
+    UNION ALL
+    SELECT
+        aside.event_id,
+        aside.topic,
+        aside.ordering_key,
+        aside.payload
+    FROM lastro.outbox_set_aside AS aside
+    WHERE aside.event_id = wanted.event_id
+    LIMIT 1
+) AS there ON true
+ORDER BY wanted.place;
 
 -- name: status
 -- How much waits and for how long. Counting ends at a limit: a count says nothing of a queue that stands still.
@@ -147,6 +186,8 @@ SELECT
     taken.opened_at,
     true
 FROM taken
+-- Emitted once more at the moment at which it was set aside: it waits already.
+ON CONFLICT (event_id) DO UPDATE SET parked = true
 RETURNING id;
 
 -- name: try_now

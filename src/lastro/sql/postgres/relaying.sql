@@ -218,6 +218,8 @@ kept AS (
         taken.reason,
         now()
     FROM taken
+    -- Emitted once more at the moment at which it was set aside: it stands there already, and no lane stops for it.
+    ON CONFLICT (event_id) DO NOTHING
 ),
 
 noted AS (
