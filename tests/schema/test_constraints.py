@@ -238,8 +238,8 @@ SET = {
     "outbox_note": "reason",
     "submission": "asked", "bet": "stake",
     "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "market_result": "source",
-    "import_request": "name", "import_outcome": "reason", "import_merge": "inserted", "import_log": "line",
-    "import_quarantine": "cells", "import_replaced": "line",
+    "import_request": "name", "import_file": "name", "import_outcome": "reason", "import_merge": "inserted",
+    "import_log": "line", "import_quarantine": "cells", "import_replaced": "line",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]
