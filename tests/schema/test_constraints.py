@@ -246,8 +246,8 @@ SET = {
     "submission": "asked", "bet": "stake",
     "bet_leg": "odds", "bet_settlement": "returned", "bet_event": "kind", "voided_bet": "reason",
     "market_result": "source",
-    "import_request": "name", "import_outcome": "reason", "import_merge": "inserted", "import_log": "line",
-    "import_quarantine": "cells", "import_replaced": "line", "match_run": "period",
+    "import_request": "name", "import_file": "name", "import_outcome": "reason", "import_merge": "inserted",
+    "import_log": "line", "import_quarantine": "cells", "import_replaced": "line", "match_run": "period",
 }  # fmt: skip
 
 Connection = psycopg.Connection[Any]

@@ -236,6 +236,7 @@ def test_the_roster_gives_each_worker_connections_of_its_own(server_url: str, le
         "day_closer",
         "reconciler",
         "adopter",
+        "importer",
         "settler",
     ]
     assert len(opened) == len(workers)
