@@ -1,6 +1,4 @@
-"""
-Every error that Lastro raises: refusals (same answer again), faults (a retry may help), and their codes.
-"""
+"""Every error that Lastro raises: refusals (same answer again), faults (a retry may help), and their codes."""
 
 from __future__ import annotations
 
@@ -68,9 +66,6 @@ class Fault(LastroError):
 
     code = "fault"
     committed: Literal["no", "unknown"] = "no"
-
-
-# --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 class InvalidInput(Refusal, ValueError):
@@ -359,9 +354,6 @@ class UnreadableRow(Refusal):
     """A stored row can't be read as what it should be; it is never read as something else. Details: `column`."""
 
     code = "unreadable_row"
-
-
-# --- faults -----------------------------------------------------------------------------------------------------------
 
 
 class LockTimeout(Fault):
