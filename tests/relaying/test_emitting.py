@@ -148,7 +148,7 @@ def test_another_event_under_an_id_that_waits_is_refused(ledger: Ledger, session
         ledger.outbox.emit([EVENT | {"event_id": "two"}, EVENT | {"event_id": "two", "topic": "u"}])
     ledger.outbox.emit([EVENT | {"event_id": "one", "payload": {"n": 1, "in": {"a": 1, "b": 2}}}])
     ledger.outbox.emit([EVENT | {"event_id": "one", "payload": {"in": {"b": 2, "a": 1}, "n": 1}}])
-    with pytest.raises(EventConflict, match="payload.n: stored 1, given True"):
+    with pytest.raises(EventConflict, match=r"payload\.n: stored 1, given True"):
         ledger.outbox.emit([EVENT | {"event_id": "one", "payload": {"n": True, "in": {"a": 1, "b": 2}}}])
     assert ids(ledger) == ["e", "one"]
     one = session()
