@@ -146,14 +146,18 @@ def test_another_event_under_an_id_that_waits_is_refused(ledger: Ledger, session
         assert (conflict.value.event_id, conflict.value.fields) == ("e", fields)
     with pytest.raises(EventConflict):
         ledger.outbox.emit([EVENT | {"event_id": "two"}, EVENT | {"event_id": "two", "topic": "u"}])
-    assert ids(ledger) == ["e"]
+    ledger.outbox.emit([EVENT | {"event_id": "one", "payload": {"n": 1, "in": {"a": 1, "b": 2}}}])
+    ledger.outbox.emit([EVENT | {"event_id": "one", "payload": {"in": {"b": 2, "a": 1}, "n": 1}}])
+    with pytest.raises(EventConflict, match=r"payload\.n: stored 1, given True"):
+        ledger.outbox.emit([EVENT | {"event_id": "one", "payload": {"n": True, "in": {"a": 1, "b": 2}}}])
+    assert ids(ledger) == ["e", "one"]
     one = session()
     held = ledger.within(one)
     with pytest.raises(EventConflict):
         held.outbox.emit([EVENT | {"event_id": "new"}, EVENT | {"topic": "u"}])
     held.outbox.emit([EVENT | {"event_id": "later"}, EVENT])
     one.commit()
-    assert ids(ledger) == ["e", "later"]
+    assert ids(ledger) == ["e", "one", "later"]
 
 
 def test_events_under_one_id_at_the_same_moment(ledger: Ledger, session: Sessions, observer: Observer) -> None:

@@ -113,7 +113,8 @@ def _refuse_other(event: OutboxEvent | Event, row: Row) -> None:
         fields |= {
             f"payload.{name}": (there.get(name), given.get(name))
             for name in sorted(there.keys() | given.keys())
-            if (name in there, there.get(name)) != (name in given, given.get(name))
+            # As JSON: to Python 1 and true are the same.
+            if name not in there or name not in given or _sorted(there[name]) != _sorted(given[name])
         }
     if fields:
         raise EventConflict(
@@ -298,6 +299,10 @@ def _target(row: Row) -> TargetStanding:
 
 def _json(payload: str | Mapping[str, Any]) -> str:
     return payload if isinstance(payload, str) else json_object(payload, argument="payload", bytes_max=EVENT_BYTES_MAX)
+
+
+def _sorted(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _moment(value: datetime | None) -> datetime | None:
