@@ -8,9 +8,10 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
@@ -46,26 +47,29 @@ class OtherLedgersThere(lastro.Refusal):
 @dataclass(frozen=True)
 class Stage:
     """
-    A database, and the names of a ledger and a marketplace in it. Goes to other processes as it is.
+    A database, and the names of a ledger and of an application's schema in it. Goes to other processes as it is.
+
+    `server` is the server where it is the rehearsal's own, and nobody else's.
     """
 
     url: str
     ledger: str
     marketplace: str
+    server: EmbeddedServer | None = field(default=None, compare=False)
+
+    def named(self, application: str) -> str:
+        """Return the URL for connections that say whose they are: whoever looks at the server sees it there."""
+        return f"{self.url}{'&' if '?' in self.url else '?'}application_name={quote(application)}"
 
     def connect(self) -> psycopg.Connection[Any]:
         """Return a connection of the application's: autocommit, so that `transaction()` begins and ends each one."""
         return psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
 
     @contextmanager
-    def open_shop(self, *, with_ledger: bool = True) -> Iterator[Shop]:
+    def open_shop(self) -> Iterator[Shop]:
         """Give the marketplace of this stage, for as long as the `with` lasts."""
-        tables = Tables(self.marketplace)
-        if not with_ledger:
-            yield Shop(None, tables)
-            return
         with lastro.connect(self.url, ledger=self.ledger, pool_max=2) as ledger:
-            yield Shop(ledger, tables)
+            yield Shop(ledger, Tables(self.marketplace))
 
     def names(self) -> dict[str, sql.Identifier]:
         """Return both schemas' names for use in a statement."""
@@ -81,8 +85,8 @@ def set_stage(url: str | None, *, beside_others: bool) -> Iterator[Stage]:
     can't be reached or refuses the schemas.
     """
     name = secrets.token_hex(NAME_BYTES)
-    with _server(url) as libpq_url:
-        stage = Stage(libpq_url, f"rehearsal_{name}", f"marketplace_{name}")
+    with _server(url) as (libpq_url, server):
+        stage = Stage(libpq_url, f"rehearsal_{name}", f"marketplace_{name}", server)
         try:
             if not beside_others:
                 _refuse_others(stage)
@@ -96,18 +100,19 @@ def set_stage(url: str | None, *, beside_others: bool) -> Iterator[Stage]:
 
 
 @contextmanager
-def _server(url: str | None) -> Iterator[str]:
+def _server(url: str | None) -> Iterator[tuple[str, EmbeddedServer | None]]:
     if url is None:
         with tempfile.TemporaryDirectory(prefix="lastro-rehearsal-") as folder:
-            server = EmbeddedServer(Path(folder) / "server").start()
+            server = EmbeddedServer(Path(folder) / "server")
             try:
-                yield server.url
+                server.start()
+                yield server.url, server
             finally:
                 server.stop("immediate")
     elif url.startswith("embedded:"):
         address = resolve(url)
         try:
-            yield address.url
+            yield address.url, None
         finally:
             address.server.release()
     else:
@@ -116,7 +121,7 @@ def _server(url: str | None) -> Iterator[str]:
                 f"a rehearsal plays on PostgreSQL: give it a postgresql:// or an embedded:// URL; got {redacted(url)!r}",
                 argument="url",
             )
-        yield without_driver(url)
+        yield without_driver(url), None
 
 
 def _refuse_others(stage: Stage) -> None:
@@ -126,7 +131,7 @@ def _refuse_others(stage: Stage) -> None:
         shown = ", ".join(others[:OTHERS_SHOWN_MAX])
         raise OtherLedgersThere(
             f"the database holds {len(others)} ledger(s) ({shown}), and a rehearsal loads the whole server: "
-            "give a database of its own, or say that it may run beside them",
+            "give a database of its own, or say twice that it may run beside them (--beside-others --accept-load)",
             ledgers=others,
         )
 

@@ -1,0 +1,120 @@
+"""
+Two designs that can't bear a match, planted so that a rehearsal can be seen to fail: `rehearse match --planted …`.
+
+They are made of the library's own parts, put together as they must not be: what a sportsbook does that grew until the
+night of the final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import psycopg
+
+import lastro
+from lastro.betting.settling import settle_batch
+from lastro.ledger.asking import Ask
+from lastro.model.limits import BETS_SETTLED_MAX, MARKETS_DUE_MAX
+from lastro.plans.plan import Effect, Plan, step
+from lastro.plans.transfers import Terms
+from lastro.rehearsal.marketplace.retrying import until_through
+from lastro.rehearsal.match import CURRENCY, HOUSE, Match, arriving_bet
+from lastro.rehearsal.open_loop import Visit
+from lastro.rehearsal.persisting import persistently
+from lastro.rehearsal.programme import Programme
+from lastro.rehearsal.stage import Stage
+from lastro.workers.loop import Facts, Worker
+
+INTERVAL_MS: Final = 500
+
+
+@dataclass(frozen=True)
+class DirectHouse(Match):
+    """
+    The house's account is kept direct, and each placement moves its stake there at once.
+
+    One row is locked by every placement and by every batch of settlement: they wait for one another.
+    """
+
+    def open_markets(self, ledger: lastro.Ledger) -> None:
+        """Open the house's account as one row that everybody updates."""
+        ledger.open_account(HOUSE, CURRENCY, keeping="direct", floor=None)
+        super().open_markets(ledger)
+
+    @contextmanager
+    def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:
+        """Give clients that place a bet and credit the house in one transaction of their own."""
+        url = stage.named("rehearsal placement")
+        with lastro.connect(url, ledger=stage.ledger, pool_max=1) as ledger, ExitStack() as held:
+            tills = [held.enter_context(psycopg.connect(url, autocommit=True)) for _ in range(count)]
+            visits = [partial(_place_and_credit, ledger, till, programme) for till in tills]
+            yield [persistently(visit, seconds=programme.seconds) for visit in visits]
+
+
+@dataclass(frozen=True)
+class OneTransaction(Match):
+    """
+    Settlement marks every bet of the market in one transaction, and holds the rows of all their accounts until its end.
+    """
+
+    def hire_settler(self, stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]:
+        """Return a settler whose only batch is the whole market."""
+        del stopping
+        return [SettlerOfAll(lastro.connect(stage.named("rehearsal settlement"), ledger=stage.ledger, pool_max=1))]
+
+
+class SettlerOfAll:
+    """
+    Settles everything that is due in one transaction.
+    """
+
+    name = "settler"
+    interval_ms = INTERVAL_MS
+    jitter = 0.0
+
+    def __init__(self, ledger: lastro.Ledger) -> None:
+        self._ledger = ledger
+
+    def run_once(self) -> Facts:
+        """Settle all."""
+        terms = self._ledger._operations.terms()  # noqa: SLF001
+        settled = self._ledger._run(Ask(lambda: _settle_all(terms), Effect.KEYED))  # noqa: SLF001
+        return Facts({"settled": settled})
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._ledger.close()
+
+
+def _place_and_credit(
+    ledger: lastro.Ledger, till: psycopg.Connection[Any], programme: Programme, number: int
+) -> int:
+    bet = arriving_bet(programme, number)
+
+    def place() -> None:
+        with till.transaction():
+            held = ledger.within(till)
+            placed = held.betting.place(**bet)
+            held.post(
+                key=f"staked:{bet['key']}",
+                kind="staked",
+                debit="world",
+                credit=HOUSE,
+                amount=placed.bet.stake,
+                currency=CURRENCY,
+            )
+
+    return until_through(place)[1]
+
+
+def _settle_all(terms: Terms) -> Plan[int]:
+    settled = 0
+    rows = yield step("betting_settling.due", seen_ids=[], rows_max=MARKETS_DUE_MAX)
+    for row in rows:
+        while (batch := (yield from settle_batch(row["market_id"], terms, bets_max=BETS_SETTLED_MAX))) is not None:
+            settled += batch.settled
+    return settled
