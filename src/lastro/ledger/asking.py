@@ -56,7 +56,7 @@ class Asks:
 
     def emitting(self, ask: Ask[T], emission: Emission | None) -> Ask[T]:
         """Return *ask* with an event for each transfer that it will make, where there are to be some."""
-        if emission is None or ask.effect is Effect.READ:
+        if emission is None or ask.effect.reads:
             return ask
         now = self.now()
         return Ask(lambda: outbox.emitting(ask.make, emission, now=now), ask.effect)

@@ -1,0 +1,2 @@
+-- Work that waits, as ages.
+-- others refused: not read on MariaDB yet

@@ -1,0 +1,2 @@
+-- The server around the ledger.
+-- others refused: not read on MariaDB yet

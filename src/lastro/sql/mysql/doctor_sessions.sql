@@ -1,0 +1,2 @@
+-- What the sessions are doing.
+-- others refused: not read on MariaDB yet

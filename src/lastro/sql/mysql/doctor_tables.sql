@@ -1,0 +1,2 @@
+-- How the ledger's tables are kept.
+-- others refused: not read on MariaDB yet
