@@ -27,6 +27,7 @@ from lastro.cli import (
     reading,
     reads,
     reconciling,
+    rehearsing,
     schema,
     statements,
     working,
@@ -86,3 +87,4 @@ adopting.register(app)
 working.register(app)
 embedded.register(app)
 proving.register(app)
+rehearsing.register(app)

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
@@ -74,15 +74,20 @@ class Cast:
             here.send((body, args))
         return member
 
-    def start(self, *members: Member) -> float:
-        """Wait until each of these is prepared, let them begin together, and return that moment (`time.monotonic`)."""
+    def start(self, *members: Member, heard: Callable[[Any], None] = lambda _: None) -> float:
+        """
+        Wait until each of these is prepared, let them begin together, and return that moment (`time.monotonic`).
+
+        Each may tell how its preparation goes, which *heard* hears: who is silent for a minute isn't coming.
+        """
         for member in members:
             while not member.ready:
                 if not member.connection.poll(READY_TIMEOUT_S):
                     raise RehearsalBroken(
                         f"{member.name} was not ready within {READY_TIMEOUT_S:.0f} s", member=member.name
                     )
-                self._hear(member)
+                if (news := self._hear(member)) is not None:
+                    heard(news)
         began = time.monotonic() + START_DELAY_S
         for member in members:
             member.connection.send(began)

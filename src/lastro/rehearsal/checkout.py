@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -31,6 +30,20 @@ from lastro.workers.loop import Worker
 ORDER_SHAPES = 2_000
 PAYMASTER_PAUSE_S = 0.1
 
+DEFAULTS = Defaults(rate=100.0, seconds=10.0, burst=0, clients=16, processes=2, accounts=ORDER_SHAPES, workers=1)
+CRITERIA = Criteria(
+    {
+        "checkout.p99_ms_max": 250.0,
+        "checkout.errors_max": 0,
+        "burst.p99_ms_max": 5_000.0,
+        "afterwards.tail_age_ms_max": 2_000.0,
+        "afterwards.tail_drained_ms_max": 5_000.0,
+        "database.deadlocks_max": 0,
+        "books.drift_max": 0,
+        "books.incidents_max": 0,
+    }
+)
+
 # What one transaction wrote in the marketplace's tables, in the ledger and in the metric must agree.
 _AUDIT = """
 SELECT
@@ -48,7 +61,6 @@ SELECT
 """
 
 
-@dataclass(frozen=True)
 class Checkout:
     """
     A marketplace's checkouts, each one transaction of the application's with the ledger's postings in it.
@@ -59,21 +71,8 @@ class Checkout:
     queue: str = "consolidation"
     burst: str = "{burst} checkouts at one moment"
     arrives_at_once: bool = True
-    defaults: Defaults = Defaults(
-        rate=100.0, seconds=10.0, burst=0, clients=16, processes=2, accounts=ORDER_SHAPES, workers=1
-    )
-    criteria: Criteria = Criteria(
-        {
-            "checkout.p99_ms_max": 250.0,
-            "checkout.errors_max": 0,
-            "burst.p99_ms_max": 5_000.0,
-            "afterwards.tail_age_ms_max": 2_000.0,
-            "afterwards.tail_drained_ms_max": 5_000.0,
-            "database.deadlocks_max": 0,
-            "books.drift_max": 0,
-            "books.incidents_max": 0,
-        }
-    )
+    defaults: Defaults = DEFAULTS
+    criteria: Criteria = CRITERIA
 
     def set_up(self, stage: Stage, programme: Programme) -> None:
         """Create the marketplace's tables and the accounts of all who sell."""

@@ -66,5 +66,3 @@ def _run(loop: Loop, failures: list[BaseException]) -> None:
         loop.run()
     except BaseException as failure:  # noqa: BLE001 - told to the parent, as a process that failed
         failures.append(failure)
-
-

@@ -26,6 +26,7 @@ _SECTIONS: Final[dict[str, dict[str, type]]] = {
         **_LATENCY,
         "p99_ratio_max": float,
         "ratio_counts_from_ms": float,
+        "longest_over_drain_max": float,
         "longest_over_batch_max": float,
     },
     "afterwards": {
@@ -39,6 +40,7 @@ _SECTIONS: Final[dict[str, dict[str, type]]] = {
 }
 # It says from where on another one counts, and judges nothing itself.
 _ASIDE: Final = "burst.ratio_counts_from_ms"
+_COMPARISONS: Final = frozenset({"burst.p99_ratio_max", "burst.longest_over_drain_max", "burst.longest_over_batch_max"})
 _FILE_BYTES_MAX: Final = 65_536
 
 
@@ -97,9 +99,10 @@ def read_criteria(path: Path, waits_for: str) -> Criteria:
             if name not in _SECTIONS[section]:
                 raise _unknown(path, f"{section}.{name}", waits_for)
             limits[f"{section}.{name}"] = _limit(path, f"{section}.{name}", limit, _SECTIONS[section][name])
-    if _ASIDE in limits and "burst.p99_ratio_max" not in limits:
+    if _ASIDE in limits and not limits.keys() & _COMPARISONS:
         raise InvalidInput(
-            f"{path}: {_ASIDE} says from where on burst.p99_ratio_max counts, and that isn't set", argument="criteria"
+            f"{path}: {_ASIDE} says from where on {', '.join(sorted(_COMPARISONS))} count, and none of them is set",
+            argument="criteria",
         )
     if not limits:
         raise InvalidInput(f"{path} sets no criterion; a run without one can't fail", argument="criteria")
@@ -115,7 +118,9 @@ def _read(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(_FILE_BYTES_MAX + 1)
         if len(data) > _FILE_BYTES_MAX:
-            raise InvalidInput(f"{path} has more than {_FILE_BYTES_MAX} bytes; criteria are a few lines", argument="criteria")
+            raise InvalidInput(
+                f"{path} has more than {_FILE_BYTES_MAX} bytes; criteria are a few lines", argument="criteria"
+            )
         return tomllib.loads(data.decode("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"{path} can't be read as TOML: {error}", argument="criteria") from error

@@ -65,9 +65,7 @@ def sit_idle(line: Line, stage: Stage, programme: Programme) -> Event:
         return Event(programme.idle_at_s, time.monotonic() - began, "a transaction left open")
 
 
-def make_burst(
-    scenario: Scenario, stage: Stage, programme: Programme, began: float, happened: Disturbances
-) -> None:
+def make_burst(scenario: Scenario, stage: Stage, programme: Programme, began: float, happened: Disturbances) -> None:
     """
     Let the burst come at its moment, and wait until its work is done. What fails is kept for the main thread.
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -32,7 +31,6 @@ from lastro.workers.loop import Facts, Worker
 INTERVAL_MS: Final = 500
 
 
-@dataclass(frozen=True)
 class DirectHouse(Match):
     """
     The house's account is kept direct, and each placement moves its stake there at once.
@@ -55,7 +53,6 @@ class DirectHouse(Match):
             yield [persistently(visit, seconds=programme.seconds) for visit in visits]
 
 
-@dataclass(frozen=True)
 class OneTransaction(Match):
     """
     Settlement marks every bet of the market in one transaction, and holds the rows of all their accounts until its end.
@@ -90,9 +87,7 @@ class SettlerOfAll:
         self._ledger.close()
 
 
-def _place_and_credit(
-    ledger: lastro.Ledger, till: psycopg.Connection[Any], programme: Programme, number: int
-) -> int:
+def _place_and_credit(ledger: lastro.Ledger, till: psycopg.Connection[Any], programme: Programme, number: int) -> int:
     bet = arriving_bet(programme, number)
 
     def place() -> None:
@@ -118,3 +113,6 @@ def _settle_all(terms: Terms) -> Plan[int]:
         while (batch := (yield from settle_batch(row["market_id"], terms, bets_max=BETS_SETTLED_MAX))) is not None:
             settled += batch.settled
     return settled
+
+
+PLANTED: Final[dict[str, type[Match]]] = {"direct-house": DirectHouse, "one-transaction": OneTransaction}

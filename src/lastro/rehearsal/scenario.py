@@ -59,7 +59,7 @@ class Defaults(NamedTuple):
 
 class Scenario(Protocol):
     """
-    One application under load. A frozen value: it goes to other processes as it is.
+    One application under load. It has no state of its own: it goes to other processes by its name.
 
     `name` is the word of the command line, `waits_for` what somebody waits for (a section of the criteria), `queue` what
     may wait, `burst` what comes at one moment. `arrives_at_once`: the burst is arrivals, and not work for the queue.
@@ -81,9 +81,7 @@ class Scenario(Protocol):
         """Do this process's part of what is long to prepare, before the start."""
         ...
 
-    def open_clients(
-        self, stage: Stage, programme: Programme, count: int
-    ) -> AbstractContextManager[Sequence[Visit]]:
+    def open_clients(self, stage: Stage, programme: Programme, count: int) -> AbstractContextManager[Sequence[Visit]]:
         """Give so many clients, each used by one thread."""
         ...
 

@@ -22,6 +22,7 @@ _SAID = {
     "max_ms_max": "the longest of {who} took {actual} ms",
     "errors_max": "{actual} of {who} failed",
     "p99_ratio_max": "99 % of {who} took up to {actual} times what they took before it",
+    "longest_over_drain_max": "the longest of {who} took {actual} times what the queue took to be empty",
     "longest_over_batch_max": "the longest of {who} took {actual} times the longest batch of the queue's worker",
     "backlog_age_ms_max": "the oldest work in the queue was {actual} ms old as the load ended",
     "backlog_drained_ms_max": "the queue was empty {actual} ms after the burst",
