@@ -17,7 +17,7 @@ from lastro.rehearsal.stage import Stage
 from lastro.testing import assert_balanced
 
 DRAINING_MAX_S = 120.0
-DRAINING_LOOK_S = 0.02
+DRAINING_LOOK_S = 0.05
 MS = 1_000
 
 _TAIL = """

@@ -25,7 +25,7 @@ from lastro.rehearsal.member import MODULE, Body, Line
 __all__ = ["Cast", "Line", "Member", "RehearsalBroken"]
 
 JOIN_TIMEOUT_S = 10.0
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 120.0
 SILENCE_MAX_S = 120.0
 # Between the word that all are ready and the common beginning, so that the last one has heard it too.
 START_DELAY_S = 0.1
@@ -78,7 +78,7 @@ class Cast:
         """
         Wait until each of these is prepared, let them begin together, and return that moment (`time.monotonic`).
 
-        Each may tell how its preparation goes, which *heard* hears: who is silent for a minute isn't coming.
+        Each may tell how its preparation goes, which *heard* hears: who is silent for two minutes isn't coming.
         """
         for member in members:
             while not member.ready:

@@ -69,6 +69,7 @@ class Checkout:
     name: str = "checkout"
     waits_for: str = "checkout"
     queue: str = "consolidation"
+    queue_unit: str = "entries"
     burst: str = "{burst} checkouts at one moment"
     arrives_at_once: bool = True
     defaults: Defaults = DEFAULTS

@@ -39,7 +39,7 @@ STAKE_SPREAD = 900
 POSTED_AT_ONCE = 1_000
 # Open bets are prepared so many a transaction; each process has accounts of its own for it, so none waits for another.
 PREPARED_AT_ONCE = 100
-TOLD_EVERY = 1_000
+TOLD_EVERY = 500
 # Multiplied by a prime, numbers that follow one another spread over the accounts.
 SPREAD = 7_919
 
@@ -53,7 +53,7 @@ CRITERIA = Criteria(
         # Whatever the machine: who waits for a batch doesn't wait for the settlement.
         "burst.longest_over_drain_max": 0.5,
         # Below it nobody notices, and a ratio of two small numbers says how busy the machine was.
-        "burst.ratio_counts_from_ms": 500.0,
+        "burst.ratio_counts_from_ms": 250.0,
         "afterwards.backlog_age_ms_max": 10_000.0,
         "afterwards.backlog_drained_ms_max": 30_000.0,
         "afterwards.tail_drained_ms_max": 10_000.0,
@@ -126,6 +126,7 @@ class Match:
     name: str = "match"
     waits_for: str = "placement"
     queue: str = "settlement"
+    queue_unit: str = "results"
     burst: str = "results: a market with {burst} open bets is decided"
     arrives_at_once: bool = False
     defaults: Defaults = DEFAULTS

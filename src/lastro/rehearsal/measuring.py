@@ -14,6 +14,8 @@ MS = 1_000
 PERCENTS = (50, 95, 99, 100)
 STRETCHES_MAX = 90
 STRETCH_S_MIN = 0.25
+# Fewer arrivals than this make no percentiles.
+STRETCH_ARRIVALS_MIN = 20
 # An arrival that a free client starts this much late was held up by the generator, and not by the product.
 LATE_MS = 20.0
 # Above this share of such arrivals the generator hasn't made the load that was asked for.
@@ -114,9 +116,9 @@ def phases_of(visits: Visits, *, warm_up_s: float, burst: tuple[float, float] | 
 
 def stretches_of(visits: Visits, *, seconds: float) -> list[Stretch]:
     """
-    Return the run in stretches of one length, a quarter of a second at least.
+    Return the run in stretches of one length: a quarter of a second at least, and long enough for a few arrivals.
     """
-    long_s = max(STRETCH_S_MIN, seconds / STRETCHES_MAX)
+    long_s = max(STRETCH_S_MIN, seconds / STRETCHES_MAX, seconds * STRETCH_ARRIVALS_MIN / max(len(visits), 1))
     found: list[list[int]] = [[] for _ in range(max(1, math.ceil(seconds / long_s)))]
     for at, due_s in enumerate(visits.due_s):
         found[min(len(found) - 1, int(due_s / long_s))].append(at)

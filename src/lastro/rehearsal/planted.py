@@ -33,9 +33,10 @@ INTERVAL_MS: Final = 500
 
 class DirectHouse(Match):
     """
-    The house's account is kept direct, and each placement moves its stake there at once.
+    The house's account is kept direct, and each placement begins by booking its stake there.
 
-    One row is locked by every placement and by every batch of settlement: they wait for one another.
+    One row is held by every placement until its commit and by every batch of settlement until its own: they queue for
+    it, and since each takes the bettors' rows in another order they deadlock besides.
     """
 
     def open_markets(self, ledger: lastro.Ledger) -> None:
@@ -45,11 +46,11 @@ class DirectHouse(Match):
 
     @contextmanager
     def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:
-        """Give clients that place a bet and credit the house in one transaction of their own."""
+        """Give clients that credit the house and place a bet in one transaction of their own."""
         url = stage.named("rehearsal placement")
         with lastro.connect(url, ledger=stage.ledger, pool_max=1) as ledger, ExitStack() as held:
             tills = [held.enter_context(psycopg.connect(url, autocommit=True)) for _ in range(count)]
-            visits = [partial(_place_and_credit, ledger, till, programme) for till in tills]
+            visits = [partial(_credit_and_place, ledger, till, programme) for till in tills]
             yield [persistently(visit, seconds=programme.seconds) for visit in visits]
 
 
@@ -87,21 +88,15 @@ class SettlerOfAll:
         self._ledger.close()
 
 
-def _place_and_credit(ledger: lastro.Ledger, till: psycopg.Connection[Any], programme: Programme, number: int) -> int:
+def _credit_and_place(ledger: lastro.Ledger, till: psycopg.Connection[Any], programme: Programme, number: int) -> int:
     bet = arriving_bet(programme, number)
 
     def place() -> None:
         with till.transaction():
             held = ledger.within(till)
-            placed = held.betting.place(**bet)
-            held.post(
-                key=f"staked:{bet['key']}",
-                kind="staked",
-                debit="world",
-                credit=HOUSE,
-                amount=placed.bet.stake,
-                currency=CURRENCY,
-            )
+            staked = {"kind": "staked", "debit": "world", "credit": HOUSE, "amount": bet["stake"]}
+            held.post(key=f"staked:{bet['key']}", currency=CURRENCY, **staked)
+            held.betting.place(**bet)
 
     return until_through(place)[1]
 

@@ -44,7 +44,7 @@ CRITERIA = Criteria(
         "burst.p99_ms_max": 1_000.0,
         "burst.p99_ratio_max": 2.0,
         "burst.longest_over_drain_max": 0.5,
-        "burst.ratio_counts_from_ms": 500.0,
+        "burst.ratio_counts_from_ms": 250.0,
         "afterwards.backlog_age_ms_max": 15_000.0,
         "afterwards.backlog_drained_ms_max": 60_000.0,
         "database.deadlocks_max": 0,
@@ -75,6 +75,7 @@ class Prepaid:
     name: str = "prepaid"
     waits_for: str = "debit"
     queue: str = "charging"
+    queue_unit: str = "jobs"
     burst: str = "{burst} running jobs are due to be charged"
     arrives_at_once: bool = False
     defaults: Defaults = DEFAULTS

@@ -142,7 +142,8 @@ def document_of(record: Record, verdict: Verdict) -> dict[str, Any]:
         "measured": {name: json_value(value) for name, value in _measured(record).items()},
         "phases": {name: _plain(times) for name, times in phases._asdict().items() if times is not None},
         "generator": {
-            **{name: json_value(value) for name, value in record.generator._asdict().items()},
+            **record.generator._asdict(),
+            "cpu_share": round(record.generator.cpu_share, 5),
             "held": record.generator.held,
         },
         "events": [_plain(event) for event in _events(record)],

@@ -224,7 +224,8 @@ def _findings(document: Document) -> Iterator[str]:
     for finding in document["findings"]:
         yield f'<article class="{escape(finding["severity"])}">'
         yield f"<h3>{escape(finding['code'].replace('_', ' '))}: {escape(finding['subject'])}</h3>"
-        yield f'<p class="what">{escape(finding["severity"])}, during {escape(finding["phase"])}</p>'
+        when = f"during {finding['phase']}, from {finding['from_s']:.1f} to {finding['until_s']:.1f} s"
+        yield f'<p class="what">{escape(finding["severity"])}, {escape(when)}</p>'
         yield f"<p>{escape(finding['evidence'])}</p>"
         yield f"<p><b>What to do.</b> {escape(finding['advice'])}</p>"
         yield f"<p><b>What would disprove it.</b> {escape(finding['disproved_by'])}</p>"

@@ -36,7 +36,7 @@ header.passed .verdict { color: var(--good); }
 header.failed .verdict { color: var(--bad); }
 header ul { margin: .2rem 0 .6rem; padding-left: 1.2rem; }
 .columns { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 2rem; }
-@media (min-width: 70rem) { .columns { grid-template-columns: minmax(0, 1fr) 25rem; } }
+@media (min-width: 70rem) { .columns { grid-template-columns: minmax(0, 1fr) 26rem; } }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .5rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
 th { color: var(--quiet); font-weight: 600; }
@@ -46,6 +46,8 @@ table + table { margin-top: 1rem; }
 .criteria code { white-space: nowrap; font-size: .85rem; }
 .criteria .holds { font-weight: 700; color: var(--good); }
 .criteria .no .holds, .criteria .no .number { color: var(--bad); font-weight: 700; }
+aside table { font-size: .82rem; }
+aside th, aside td { padding: .25rem .35rem; }
 .better { color: var(--good); }
 .worse { color: var(--bad); }
 article { background: var(--card); border-left: .3rem solid var(--unsure); border-radius: .3rem; padding: .7rem .9rem;

@@ -62,12 +62,13 @@ class Scenario(Protocol):
     One application under load. It has no state of its own: it goes to other processes by its name.
 
     `name` is the word of the command line, `waits_for` what somebody waits for (a section of the criteria), `queue` what
-    may wait, `burst` what comes at one moment. `arrives_at_once`: the burst is arrivals, and not work for the queue.
+    may wait (counted in `queue_unit`), `burst` what comes at one moment. `arrives_at_once`: the burst is arrivals, and not work for the queue.
     """
 
     name: str
     waits_for: str
     queue: str
+    queue_unit: str
     burst: str
     arrives_at_once: bool
     defaults: Defaults

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import psycopg
 
+from lastro.doctor.finding import SEVERITIES
 from lastro.doctor.findings import Finding, find
 from lastro.doctor.readings import Sample
 from lastro.doctor.taking import Readings
@@ -27,6 +28,8 @@ SAMPLE_EVERY_S = 0.5
 # Of readings that have a subject (accounts, tables, sessions) those with the highest values are drawn.
 SUBJECTS_DRAWN_MAX = 6
 POINTS_MAX = 20_000
+WINDOW_SAMPLES = 6
+FINDINGS_MAX = 20
 
 
 class Seen(NamedTuple):
@@ -92,7 +95,12 @@ def series_of(watched: Watched, scenario: Scenario) -> list[Series]:
     Return every numeric reading as a line: ours of the queue and the tail first, then the doctor's by name.
     """
     lines = [
-        Series(f"{scenario.queue}: waiting", "", "pieces", [(seen.at_s, seen.queue.rows) for seen in watched.seen]),
+        Series(
+            f"{scenario.queue}: waiting",
+            "",
+            scenario.queue_unit,
+            [(seen.at_s, seen.queue.rows) for seen in watched.seen],
+        ),
         Series(
             f"{scenario.queue}: age of the oldest", "", "ms", [(seen.at_s, seen.queue.age_ms) for seen in watched.seen]
         ),
@@ -110,7 +118,10 @@ def series_of(watched: Watched, scenario: Scenario) -> list[Series]:
 
 def findings_of(watched: Watched, burst: tuple[float, float] | None) -> list[dict[str, Any]]:
     """
-    Return what the doctor finds during the burst, before and after it; each finding once, with the phase that has it.
+    Return what the doctor finds during the burst, before and after it; each finding once, where it was seen first.
+
+    The doctor judges a window, and a mechanism that holds for two seconds is lost in a window of a minute: so it looks
+    at every few samples that follow one another, within each phase.
     """
     if burst is None:
         phases = [("the run", -math.inf, math.inf)]
@@ -123,10 +134,21 @@ def findings_of(watched: Watched, burst: tuple[float, float] | None) -> list[dic
         ]
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for phase, from_s, until_s in phases:
-        window = [seen.sample for seen in watched.seen if from_s <= seen.at_s < until_s]
-        for finding in find(window):
-            found.setdefault((finding.code, finding.subject), _told(finding, phase))
-    return list(found.values())
+        seen = [each for each in watched.seen if from_s <= each.at_s < until_s]
+        for window in _windows(seen):
+            for finding in find([each.sample for each in window]):
+                told = _told(finding, phase, window[0].at_s, window[-1].at_s)
+                found.setdefault((finding.code, finding.subject), told)
+    worst_first = sorted(found.values(), key=lambda told: SEVERITIES.index(told["severity"]))
+    return worst_first[:FINDINGS_MAX]
+
+
+def _windows(seen: Sequence[Seen]) -> Iterator[Sequence[Seen]]:
+    if len(seen) <= WINDOW_SAMPLES:
+        yield seen
+        return
+    for start in range(len(seen) - WINDOW_SAMPLES + 1):
+        yield seen[start : start + WINDOW_SAMPLES]
 
 
 def troubles_of(watched: Watched) -> list[str]:
@@ -165,12 +187,14 @@ def _drawn(lines: Iterable[Series]) -> list[Series]:
     return drawn
 
 
-def _told(finding: Finding, phase: str) -> dict[str, Any]:
+def _told(finding: Finding, phase: str, from_s: float, until_s: float) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": finding.severity,
         "subject": finding.subject,
         "phase": phase,
+        "from_s": round(from_s, 2),
+        "until_s": round(until_s, 2),
         "evidence": finding.evidence,
         "disproved_by": finding.disproved_by,
         "advice": finding.advice,
