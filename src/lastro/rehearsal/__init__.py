@@ -1,3 +1,3 @@
 """
-Lastro under a real application: a marketplace's checkouts, replayed for proof (`demo`) or as load (`checkout`).
+Lastro under real applications: replayed for proof (`demo`), or as load against criteria set before (`rehearse`).
 """

@@ -78,6 +78,14 @@ class Criteria:
         return [name for name in self.limits if _of_burst(name)]
 
 
+def names_of(waits_for: str) -> frozenset[str]:
+    """
+    Return every name that a file may set for the scenario in which somebody waits for *waits_for*.
+    """
+    sections = {section: names for section, names in _SECTIONS.items() if section not in WAITED_FOR or section == waits_for}
+    return frozenset(f"{section}.{name}" for section, names in sections.items() for name in names)
+
+
 def read_criteria(path: Path, waits_for: str) -> Criteria:
     """
     Read a file of criteria for the scenario in which somebody waits for *waits_for*.

@@ -92,7 +92,7 @@ class Record:
     def batches_ms(self) -> list[float]:
         """How long the batches of the queue's workers took."""
         crews = (result for result in self.results.values() if isinstance(result, CrewFacts))
-        return [ms for _, ms in chain.from_iterable(crew.batches for crew in crews)]
+        return list(chain.from_iterable(crew.batches_ms for crew in crews))
 
 
 def figures_of(record: Record) -> dict[str, Figure]:

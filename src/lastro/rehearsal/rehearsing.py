@@ -109,11 +109,13 @@ def _play(cast: Cast, stage: Stage, scenario: Scenario, programme: Programme, te
         for process in range(programme.processes)
     ]
     parts = [cast.hire(part.name, part.body, stage, *part.args) for part in scenario.members(programme)]
+    # They work while the clients prepare, as in production, so that what that leaves is done when the load begins.
+    cast.start(*parts)
     watcher = cast.hire("doctor", watch, stage, scenario)
     idle = [cast.hire("idle report", sit_idle, stage, programme)] if programme.idle_s else []
     with stage.connect() as connection:
         deadlocks = count_deadlocks(connection)
-    began = cast.start(*drivers, *parts, watcher, *idle, heard=tell)
+    began = cast.start(*drivers, watcher, *idle, heard=tell)
     tell(f"running: {programme.rate:g} arrivals a second for {programme.seconds:g} s")
     happened = Disturbances()
     threads = []

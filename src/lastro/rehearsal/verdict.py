@@ -143,7 +143,7 @@ def _criterion(name: str, limit: Limit, figure: Figure, waits_for: str) -> Crite
     who = f"{waits_for}s during the burst" if section == "burst" else f"{waits_for}s"
     note = _SAID[short].format(who=who, actual=shown(figure.actual))
     if math.isnan(figure.actual):
-        note = f"there is no figure: none of {who} succeeded"
+        note = f"there is no figure for it: too few {who} succeeded"
     if figure.aside is not None:
         return Criterion(name, limit, figure.actual, holds=True, note=f"{note}; {figure.aside}")
     # NaN is above every limit: a run in which nothing succeeded has not been fast.

@@ -137,10 +137,12 @@ def findings_of(watched: Watched, burst: tuple[float, float] | None) -> list[dic
         seen = [each for each in watched.seen if from_s <= each.at_s < until_s]
         for window in _windows(seen):
             for finding in find([each.sample for each in window]):
-                told = _told(finding, phase, window[0].at_s, window[-1].at_s)
-                found.setdefault((finding.code, finding.subject), told)
-    worst_first = sorted(found.values(), key=lambda told: SEVERITIES.index(told["severity"]))
-    return worst_first[:FINDINGS_MAX]
+                told = found.setdefault((finding.code, finding.subject), _told(finding, phase, window[0].at_s))
+                if told["phase"] == phase:
+                    told["until_s"], told["windows"] = round(window[-1].at_s, 2), told["windows"] + 1
+    # Of equally grave ones the one that held longest: what else was seen, for a moment, mostly follows from it.
+    ordered = sorted(found.values(), key=lambda told: (SEVERITIES.index(told["severity"]), -told["windows"]))
+    return ordered[:FINDINGS_MAX]
 
 
 def _windows(seen: Sequence[Seen]) -> Iterator[Sequence[Seen]]:
@@ -187,14 +189,15 @@ def _drawn(lines: Iterable[Series]) -> list[Series]:
     return drawn
 
 
-def _told(finding: Finding, phase: str, from_s: float, until_s: float) -> dict[str, Any]:
+def _told(finding: Finding, phase: str, from_s: float) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": finding.severity,
         "subject": finding.subject,
         "phase": phase,
         "from_s": round(from_s, 2),
-        "until_s": round(until_s, 2),
+        "until_s": round(from_s, 2),
+        "windows": 0,
         "evidence": finding.evidence,
         "disproved_by": finding.disproved_by,
         "advice": finding.advice,
