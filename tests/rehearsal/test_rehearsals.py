@@ -42,6 +42,11 @@ def missed(rehearsed: Rehearsed) -> set[str]:
     return {criterion.name for criterion in rehearsed.verdict.criteria if not criterion.holds}
 
 
+def found(rehearsed: Rehearsed) -> set[tuple[str, str]]:
+    """What the doctor found, and of what."""
+    return {(finding["code"], finding["subject"]) for finding in rehearsed.document["findings"]}
+
+
 @contextmanager
 def nothing_left(url: str) -> Iterator[None]:
     """Whatever is played within leaves no schema behind."""
@@ -55,21 +60,21 @@ def nothing_left(url: str) -> Iterator[None]:
 @pytest.mark.req("3.15")
 def test_a_match_passes_on_this_design(server_url: str) -> None:
     """
-    A market of 2,000 open bets settles beside placements, and every default criterion is kept.
+    A market of 1,500 open bets settles beside placements, and every default criterion is kept.
 
     A machine that is busy with other things may slow a run, so one of three has to pass; what can't bear it never does.
     """
     with nothing_left(server_url):
         for _ in range(TRIES_MAX):
-            rehearsed = play(server_url, Match(), rate=40.0, seconds=5.0, burst=2_000)
+            rehearsed = play(server_url, Match(), rate=40.0, seconds=5.0, burst=1_500)
             if rehearsed.verdict.passed:
                 break
     document = rehearsed.document
     assert (rehearsed.verdict.word, rehearsed.verdict.reasons) == ("passed", ())
     measured = document["measured"]
     assert measured["completed"] == measured["arrivals"] > 100
-    assert (measured["settled"], measured["unbalanced"], measured["drifted"]) == (2_000, None, 0)
-    assert document["workers"]["consolidator and relay"]["figures"]["relay"]["published"] > 2_000
+    assert (measured["settled"], measured["unbalanced"], measured["drifted"]) == (1_500, None, 0)
+    assert document["workers"]["consolidator and relay"]["figures"]["relay"]["published"] > 1_500
     assert {phase for phase, times in document["phases"].items() if times["visits"]} >= {"whole", "before", "burst"}
     # The doctor's readings lie on the same axis as the placements, from the start to the end of the burst.
     read = {line["name"] for line in document["readings"]}
@@ -86,10 +91,10 @@ def test_a_match_fails_on_a_settlement_in_one_transaction(server_url: str) -> No
     """
     Settling the market in one transaction holds every bettor's row until its end: placements wait for all of it.
 
-    The criterion says so, the doctor names the batch, and the books balance all the same.
+    The criterion says so, the readings name the rows, and the books balance all the same.
     """
     with nothing_left(server_url):
-        rehearsed = play(server_url, OneTransaction(), rate=40.0, seconds=5.0, burst=3_000)
+        rehearsed = play(server_url, OneTransaction(), rate=40.0, seconds=5.0, burst=1_500)
     assert rehearsed.verdict.word == "failed"
     assert "burst.longest_over_drain_max" in missed(rehearsed)
     assert any(
@@ -99,22 +104,22 @@ def test_a_match_fails_on_a_settlement_in_one_transaction(server_url: str) -> No
     assert rehearsed.document["measured"]["unbalanced"] is None
     waited_for = {line["subject"] for line in rehearsed.document["readings"] if line["name"] == "lock_waits"}
     assert any(subject.startswith("account bettor:") for subject in waited_for)
+    assert ("hot_account_direct", "betting:house BRL") not in found(rehearsed)
 
 
 @pytest.mark.req("3.18")
 def test_a_match_fails_on_a_house_kept_direct(server_url: str) -> None:
     """
-    A row that every placement holds and every batch of settlement needs: they queue for it, and they deadlock.
+    A row that every placement holds until its commit, and every batch of settlement until its own, is a queue.
 
-    The readings name the account that everybody waits for, and the books balance all the same.
+    The criteria say so, the doctor names the account, and the books balance all the same.
     """
     with nothing_left(server_url):
-        rehearsed = play(server_url, DirectHouse(), rate=40.0, seconds=5.0, burst=1_000)
+        rehearsed = play(server_url, DirectHouse(), rate=80.0, seconds=5.0, burst=500)
     assert rehearsed.verdict.word == "failed"
-    assert "database.deadlocks_max" in missed(rehearsed)
+    assert {"placement.p99_ms_max", "burst.p99_ms_max"} <= missed(rehearsed)
     assert rehearsed.document["measured"]["unbalanced"] is None
-    waited_for = {line["subject"] for line in rehearsed.document["readings"] if line["name"] == "lock_waits"}
-    assert "account betting:house BRL" in waited_for
+    assert ("hot_account_direct", "betting:house BRL") in found(rehearsed)
 
 
 @pytest.mark.req("0.9")
@@ -262,4 +267,4 @@ def test_a_match_at_its_default_size(server_url: str) -> None:
     for planted, code in ((DirectHouse(), "hot_account_direct"), (OneTransaction(), "settlement_batch")):
         rehearsed = play(server_url, planted, clients=16, processes=2, accounts=2_000)
         assert rehearsed.verdict.word == "failed"
-        assert code in {finding["code"] for finding in rehearsed.document["findings"]}
+        assert code in {one for one, _ in found(rehearsed)}

@@ -82,7 +82,9 @@ def names_of(waits_for: str) -> frozenset[str]:
     """
     Return every name that a file may set for the scenario in which somebody waits for *waits_for*.
     """
-    sections = {section: names for section, names in _SECTIONS.items() if section not in WAITED_FOR or section == waits_for}
+    sections = {
+        section: names for section, names in _SECTIONS.items() if section not in WAITED_FOR or section == waits_for
+    }
     return frozenset(f"{section}.{name}" for section, names in sections.items() for name in names)
 
 

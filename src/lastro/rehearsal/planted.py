@@ -7,6 +7,7 @@ night of the final.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -28,15 +29,18 @@ from lastro.rehearsal.programme import Programme
 from lastro.rehearsal.stage import Stage
 from lastro.workers.loop import Facts, Worker
 
-INTERVAL_MS: Final = 500
+INTERVAL_MS: Final = 50
+# What an answer of another service takes, that is asked within the transaction.
+RISK_CHECK_S: Final = 0.02
 
 
 class DirectHouse(Match):
     """
-    The house's account is kept direct, and each placement begins by booking its stake there.
+    The house's account is kept direct; each placement begins by booking its stake there, and asks the risk service
+    before it commits.
 
-    One row is held by every placement until its commit and by every batch of settlement until its own: they queue for
-    it, and since each takes the bettors' rows in another order they deadlock besides.
+    One row is held by every placement while it waits for somebody else, and by every batch of settlement until its
+    end: they queue for it, and since each takes the bettors' rows in another order they deadlock besides.
     """
 
     def open_markets(self, ledger: lastro.Ledger) -> None:
@@ -97,6 +101,7 @@ def _credit_and_place(ledger: lastro.Ledger, till: psycopg.Connection[Any], prog
             staked = {"kind": "staked", "debit": "world", "credit": HOUSE, "amount": bet["stake"]}
             held.post(key=f"staked:{bet['key']}", currency=CURRENCY, **staked)
             held.betting.place(**bet)
+            time.sleep(RISK_CHECK_S)
 
     return until_through(place)[1]
 
