@@ -95,7 +95,7 @@ def test_the_report_is_written_beside_another_run(run: Run, played: dict[str, An
     assert "Against the run of" in "".join(parsed(report.read_text("utf-8")).itertext())
     played.clear()
     refused = run("rehearse", "prepaid", "--against", str(before), "--json")
-    assert (refused.code, refused.error()["code"]) == (1, "invalid_input")
+    assert (refused.code, refused.error()["code"]) == (2, "invalid_input")
     assert played == {}
 
 
@@ -121,13 +121,19 @@ def test_two_runs_are_compared(run: Run, tmp_path: Path) -> None:
     [
         ("match", "--planted", "nothing"),
         ("match", "--rate", "0"),
+        ("match",),
         ("checkout", "--criteria", "nowhere.toml"),
         ("match", "--against", "nowhere.json"),
-        ("compare", "nowhere.json", "nowhere.json"),
     ],
 )
-def test_what_cant_be_played_is_one_sentence(run: Run, words: tuple[str, ...]) -> None:
-    """A typed error or a usage error, before any load, and no traceback."""
+def test_what_cant_be_played_ends_with_2(run: Run, words: tuple[str, ...]) -> None:
+    """One sentence before any load, and never 1, which says that a criterion was missed: nothing was judged."""
     answer = run("rehearse", *words, "--json")
-    assert answer.code in {1, 2}
+    assert answer.code == 2
     assert answer.error()["message"]
+
+
+def test_what_cant_be_compared_is_refused(run: Run) -> None:
+    """A file that isn't there is one sentence."""
+    answer = run("rehearse", "compare", "nowhere.json", "nowhere.json", "--json")
+    assert (answer.code, answer.error()["kind"]) == (1, "refusal")

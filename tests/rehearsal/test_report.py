@@ -35,6 +35,7 @@ def run_made() -> dict[str, Any]:
     return {
         "form": 1,
         "scenario": "match",
+        "planted": None,
         "waits_for": "placement",
         "ended_at": "2026-11-30T22:00:00+00:00",
         "verdict": "failed",

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from lastro.cli.command import command
+from lastro.cli.exits import NOT_DONE
 from lastro.cli.terminal import Terminal
+from lastro.errors import LastroError
 
 if TYPE_CHECKING:
     from lastro.rehearsal.scenario import Scenario
@@ -111,7 +113,8 @@ def checkout(
     """
     A marketplace's checkouts on one hot account, payouts and a consolidator beside them; the burst is checkouts too.
 
-    Exit code 0: every criterion was kept; 1: one wasn't; 2: this machine couldn't make the load. Runs in schemas of its
+    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't
+    make the load. Runs in schemas of its
     own that are dropped afterwards, on an embedded server unless a database is named.
     """
     from lastro.rehearsal.checkout import Checkout
@@ -150,7 +153,8 @@ def match(
     """
     Bets placed on live markets; the burst is the result of a market with so many open bets on the same accounts.
 
-    Exit code 0: every criterion was kept; 1: one wasn't; 2: this machine couldn't make the load. Runs in schemas of its
+    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't
+    make the load. Runs in schemas of its
     own that are dropped afterwards, on an embedded server unless a database is named.
     """
     programme = {"rate": rate, "seconds": seconds, "burst": burst, "clients": clients, "processes": processes}
@@ -187,7 +191,8 @@ def prepaid(
     """
     Debits and top-ups of prepaid balances; the burst is a charging run over so many jobs on the same accounts.
 
-    Exit code 0: every criterion was kept; 1: one wasn't; 2: this machine couldn't make the load. Runs in schemas of its
+    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't
+    make the load. Runs in schemas of its
     own that are dropped afterwards, on an embedded server unless a database is named.
     """
     from lastro.rehearsal.prepaid import Prepaid
@@ -265,6 +270,24 @@ def _rehearse(
     report: Path | None,
     against: Path | None,
 ) -> None:
+    try:
+        exit_code = _played(terminal, scenario, asked, how, report=report, against=against)
+    except LastroError as error:
+        # Not 1, whatever it was: that says that a criterion was missed, and nothing was judged.
+        terminal.fail(error)
+        exit_code = NOT_DONE
+    raise typer.Exit(exit_code)
+
+
+def _played(
+    terminal: Terminal,
+    scenario: Scenario,
+    asked: Mapping[str, Any],
+    how: Mapping[str, Any],
+    *,
+    report: Path | None,
+    against: Path | None,
+) -> int:
     from lastro.rehearsal.comparing import read_run, refuse_others
     from lastro.rehearsal.programme import Programme
     from lastro.rehearsal.rehearsing import rehearse
@@ -280,7 +303,7 @@ def _rehearse(
     if report is not None:
         write_report(report, rehearsed.document, against=other)
     _show(terminal, rehearsed.document)
-    raise typer.Exit(rehearsed.verdict.exit_code)
+    return rehearsed.verdict.exit_code
 
 
 def _given(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ What the database says when a rehearsal is over: books that balance, accounts th
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from lastro.testing import assert_balanced
 DRAINING_MAX_S = 120.0
 DRAINING_LOOK_S = 0.05
 MS = 1_000
+# A server that isn't there hasn't finished.
+NOT_KNOWN = Queue(1, math.nan)
 
 _TAIL = """
 SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(movement.recorded_at)), 0)::double precision
@@ -55,6 +58,32 @@ def count_deadlocks(connection: psycopg.Connection[Any]) -> int:
     assert row is not None, "we are connected to it"
     count: int = row[0]
     return count
+
+
+class Looking:
+    """
+    Looks at a queue again and again, on one connection that is opened again where the server was gone.
+    """
+
+    def __init__(self, stage: Stage, what: Callable[[psycopg.Connection[Any]], Queue]) -> None:
+        self._stage, self._what = stage, what
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def __call__(self) -> Queue:
+        """Return what waits; where nobody can say, that something does."""
+        try:
+            if self._connection is None:
+                self._connection = self._stage.connect()
+            return self._what(self._connection)
+        except psycopg.OperationalError:
+            self.close()
+            return NOT_KNOWN
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def wait_until_empty(look: Callable[[], Queue], *, max_s: float = DRAINING_MAX_S) -> bool:

@@ -72,6 +72,7 @@ class Checkout:
     queue_unit: str = "entries"
     burst: str = "{burst} checkouts at one moment"
     arrives_at_once: bool = True
+    planted: str | None = None
     defaults: Defaults = DEFAULTS
     criteria: Criteria = CRITERIA
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import psycopg
 from psycopg import sql
 
-from lastro.rehearsal.books_kept import wait_until_empty
+from lastro.rehearsal.books_kept import Looking, wait_until_empty
 from lastro.rehearsal.member import Line
 from lastro.rehearsal.programme import Programme
-from lastro.rehearsal.scenario import Queue, Scenario
+from lastro.rehearsal.scenario import Scenario
 from lastro.rehearsal.stage import Stage
 
 # Long enough for placements of any rate to fall into it.
@@ -69,18 +69,14 @@ def make_burst(scenario: Scenario, stage: Stage, programme: Programme, began: fl
     """
     Let the burst come at its moment, and wait until its work is done. What fails is kept for the main thread.
     """
-
-    def look() -> Queue:
-        return scenario.waiting(connection, stage)
-
     what = scenario.burst.format(burst=f"{programme.burst:,}")
     try:
-        with stage.connect() as connection:
-            time.sleep(max(0.0, began + programme.burst_at_s - time.monotonic()))
-            began_s = time.monotonic() - began
-            scenario.begin_burst(stage, programme)
+        time.sleep(max(0.0, began + programme.burst_at_s - time.monotonic()))
+        began_s = time.monotonic() - began
+        scenario.begin_burst(stage, programme)
+        with closing(Looking(stage, lambda connection: scenario.waiting(connection, stage))) as look:
             emptied = wait_until_empty(look)
-            ended_s = time.monotonic() - began
+        ended_s = time.monotonic() - began
         happened.burst = Event(began_s, max(ended_s, began_s + BURST_S_MIN), what)
         happened.drained_ms = (ended_s - began_s) * 1_000 if emptied else None
     except Exception as failure:  # noqa: BLE001 - raised again by whoever waits for this thread

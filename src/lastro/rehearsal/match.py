@@ -129,6 +129,7 @@ class Match:
     queue_unit: str = "results"
     burst: str = "results: a market with {burst} open bets is decided"
     arrives_at_once: bool = False
+    planted: str | None = None
     defaults: Defaults = DEFAULTS
     criteria: Criteria = CRITERIA
 

@@ -43,6 +43,8 @@ class DirectHouse(Match):
     end: they queue for it, and since each takes the bettors' rows in another order they deadlock besides.
     """
 
+    planted = "direct-house"
+
     def open_markets(self, ledger: lastro.Ledger) -> None:
         """Open the house's account as one row that everybody updates."""
         ledger.open_account(HOUSE, CURRENCY, keeping="direct", floor=None)
@@ -62,6 +64,8 @@ class OneTransaction(Match):
     """
     Settlement marks every bet of the market in one transaction, and holds the rows of all their accounts until its end.
     """
+
+    planted = "one-transaction"
 
     def hire_settler(self, stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]:
         """Return a settler whose only batch is the whole market."""
@@ -115,4 +119,4 @@ def _settle_all(terms: Terms) -> Plan[int]:
     return settled
 
 
-PLANTED: Final[dict[str, type[Match]]] = {"direct-house": DirectHouse, "one-transaction": OneTransaction}
+PLANTED: Final[dict[str, type[Match]]] = {str(each.planted): each for each in (DirectHouse, OneTransaction)}

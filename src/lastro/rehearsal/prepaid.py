@@ -78,6 +78,7 @@ class Prepaid:
     queue_unit: str = "jobs"
     burst: str = "{burst} running jobs are due to be charged"
     arrives_at_once: bool = False
+    planted: str | None = None
     defaults: Defaults = DEFAULTS
     criteria: Criteria = CRITERIA
 

@@ -134,6 +134,7 @@ def document_of(record: Record, verdict: Verdict) -> dict[str, Any]:
     return {
         "form": FORM,
         "scenario": scenario.name,
+        "planted": scenario.planted,
         "waits_for": scenario.waits_for,
         "ended_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **verdict.as_dict(),

@@ -7,12 +7,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import lastro
 from lastro.rehearsal.books_kept import (
+    Looking,
     count_deadlocks,
     imbalance,
     look_at_tail,
@@ -161,8 +163,8 @@ def _heard(cast: Cast, drivers: Sequence[Member]) -> Visits:
 def _drain_tail(stage: Stage) -> float:
     """Wait until the consolidator has folded everything; return how long that took, in ms; NaN where it gave up."""
     began = time.monotonic()
-    with stage.connect() as connection:
-        emptied = wait_until_empty(lambda: look_at_tail(connection, stage))
+    with closing(Looking(stage, lambda connection: look_at_tail(connection, stage))) as look:
+        emptied = wait_until_empty(look)
     return (time.monotonic() - began) * MS if emptied else math.nan
 
 

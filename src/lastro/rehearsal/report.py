@@ -85,7 +85,8 @@ def _axis(document: Document) -> Axis:
 def _head(document: Document) -> Iterator[str]:
     verdict = document["verdict"]
     yield f'<header class="{escape(verdict)}">'
-    yield f"<h1>Rehearsal of {escape(document['scenario'])}</h1>"
+    planted = f", with a fault planted: {document['planted']}" if document["planted"] else ""
+    yield f"<h1>Rehearsal of {escape(document['scenario'])}{escape(planted)}</h1>"
     yield f'<p class="verdict">{escape(_WORDS[verdict])}</p>'
     if document["reasons"]:
         yield "<ul>"
@@ -273,6 +274,10 @@ def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f'<tr><td>{escape(name.replace("_", " "))}</td><td class="number">{escape(said)}</td></tr>'
     yield "</tbody></table>"
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def _points(reading: Document) -> list[tuple[float, float | None]]:

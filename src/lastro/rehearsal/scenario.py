@@ -63,6 +63,7 @@ class Scenario(Protocol):
 
     `name` is the word of the command line, `waits_for` what somebody waits for (a section of the criteria), `queue` what
     may wait (counted in `queue_unit`), `burst` what comes at one moment. `arrives_at_once`: the burst is arrivals, and not work for the queue.
+    `planted`: what was made wrong on purpose.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Scenario(Protocol):
     queue_unit: str
     burst: str
     arrives_at_once: bool
+    planted: str | None
     defaults: Defaults
     criteria: Criteria
 
