@@ -14,6 +14,7 @@ from lastro.cli import (
     accounts,
     adopting,
     betting,
+    doctoring,
     embedded,
     holds,
     importing,
@@ -84,5 +85,6 @@ importing.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)
+doctoring.register(app)
 embedded.register(app)
 proving.register(app)

@@ -127,7 +127,12 @@ def _session(by_pid: Mapping[int, Row], pid: int) -> dict[str, Any]:
     row = by_pid.get(pid)
     if row is None:
         # Gone by now, or a prepared transaction, which has no session (pid 0).
-        return {"session": "a prepared transaction" if pid == 0 else f"pid {pid}", "state": "", "state_age_s": None, "age_s": None}
+        return {
+            "session": "a prepared transaction" if pid == 0 else f"pid {pid}",
+            "state": "",
+            "state_age_s": None,
+            "age_s": None,
+        }
     return {
         "session": _name(row),
         "application": row["application"],

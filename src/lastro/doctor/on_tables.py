@@ -79,7 +79,9 @@ def hot_accounts(rows: Rows, _: Look) -> Iterable[Reading]:
 
 PROBES: Final = (
     Probe("tables", "doctor_tables.tables", tables, {"tables": sorted(STORAGE)}, every_s=SLOWLY_S / 2),
-    Probe("invalid_indexes", "doctor_tables.invalid_indexes", invalid_indexes, {"rows_max": ROWS_MAX}, every_s=SLOWLY_S),
+    Probe(
+        "invalid_indexes", "doctor_tables.invalid_indexes", invalid_indexes, {"rows_max": ROWS_MAX}, every_s=SLOWLY_S
+    ),
     Probe("partitions_reached", "partitioning.reached", nothing, every_s=SLOWLY_S, of_ledger=True),
     Probe("partitions", "partitioning.list", partitions, every_s=SLOWLY_S, of_ledger=True),
     Probe(

@@ -67,7 +67,7 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
     window = Window(samples)
     for subject in window.subjects("blocking"):
         seen = [one for one in window.of("blocking", subject) if not _idles(one.detail)]
-        if len(seen) < 2:  # noqa: PLR2004 - once may be chance
+        if len(seen) < 2:
             continue
         behind = sorted({each for one in seen for each in one.detail["subjects"] if each.startswith("account ")})
         age_s = max(one.detail.get("age_s") or 0.0 for one in seen)
@@ -80,7 +80,7 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
             "warning",
             subject,
             f"one transaction, {age_s:.1f} s old, holds rows that up to {most:.0f} sessions wait for, {longest_s:.1f} s "
-            f"at the longest: {', '.join(behind[:5])}{' …' if len(behind) > 5 else ''}; "  # noqa: PLR2004 - told, not counted
+            f"at the longest: {', '.join(behind[:5])}{' …' if len(behind) > 5 else ''}; "
             f"its statement: {seen[-1].detail.get('query') or 'unknown'}",
             f"blocking by {subject} for less than {BLOCKER_AGE_MIN_S:.0f} s, or for one account only",
             f"commit smaller batches: `lastro work settle` takes {BETS_SETTLED_MAX} bets a transaction; a job of your own "
@@ -193,7 +193,9 @@ def _contended(samples: Sequence[Sample]) -> Iterator[tuple[str, float, float, d
         if waiting < WAITING_MEAN_MIN or waiting / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
             continue
         readings = list(window.of("lock_waits", subject))
-        by_old = sum(any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings)
+        by_old = sum(
+            any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings
+        )
         if by_old * 2 > len(readings):
             continue
         longest_s = max(one.detail["longest_s"] for one in readings)

@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 from lastro.schema.migrations import migrations
 from lastro.sql.catalogue import FULLEST, LEDGER
 
-_STORED: Final = re.compile(r"CREATE TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL)
+_STORED: Final = re.compile(
+    r"CREATE TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL
+)
 _OPTION: Final = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>[\w.]+)")
 KIB: Final = 1_024
 MIB: Final = 1_024 * KIB
@@ -171,4 +173,6 @@ def storage_sql(table: str, *, ledger: str) -> str:
     Return the statement that gives a table the storage settings it should have.
     """
     wanted = ", ".join(f"{name} = {value}" for name, value in STORAGE[table].items())
-    return f'ALTER TABLE "{ledger}"."{table}" RESET (autovacuum_enabled); ALTER TABLE "{ledger}"."{table}" SET ({wanted});'
+    return (
+        f'ALTER TABLE "{ledger}"."{table}" RESET (autovacuum_enabled); ALTER TABLE "{ledger}"."{table}" SET ({wanted});'
+    )

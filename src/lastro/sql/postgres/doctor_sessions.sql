@@ -33,8 +33,8 @@ SELECT
 FROM pg_stat_database AS place;
 
 -- name: sessions
--- The sessions of this database that work or hold a transaction, and of others those that keep vacuum from cleaning up.
--- The longest first. Without the rights of pg_monitor others' sessions have no state and aren't found here.
+-- The sessions of this database that work or hold a transaction, and replicas that keep vacuum from cleaning up: another
+-- database's transactions don't. The longest first. Without the rights of pg_monitor others' sessions have no state and aren't found here.
 -- locks: none   returns: 0 … rows_max rows
 SELECT
     session.pid,
@@ -52,10 +52,13 @@ SELECT
 FROM pg_stat_activity AS session
 WHERE
     session.pid <> pg_backend_pid()
-    AND session.backend_type IN ('client backend', 'walsender')
     AND (
-        (session.datname = current_database() AND session.state <> 'idle')
-        OR session.backend_xmin IS NOT NULL
+        (
+            session.backend_type = 'client backend'
+            AND session.datname = current_database()
+            AND session.state <> 'idle'
+        )
+        OR (session.backend_type = 'walsender' AND session.backend_xmin IS NOT NULL)
     )
 ORDER BY session.xact_start
 LIMIT %(rows_max)s;
