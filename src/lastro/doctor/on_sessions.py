@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lastro.doctor.probe import ROWS_MAX, SLOWLY_S, Look, Probe, named, who
 from lastro.doctor.readings import Reading
@@ -20,6 +20,8 @@ BLOCKERS_TOLD_MAX: Final = 3
 # A chain of waits is followed so far: each waiter of a row waits for the one before it.
 CHAIN_MAX: Final = 100
 IDLE_IN_TRANSACTION: Final = "idle in transaction"
+OF_A_TRANSACTION: Final = "rows that a transaction holds"
+BASE_ROWS: Final = ".base"
 
 
 def connections(rows: Rows, _: Look) -> Iterable[Reading]:
@@ -49,44 +51,25 @@ def sessions(rows: Rows, look: Look) -> Iterable[Reading]:
 def lock_waits(rows: Rows, look: Look) -> Iterable[Reading]:
     """How many wait for each row or table, and how many wait behind each session that waits for nobody itself."""
     by_pid = {row["pid"]: row for row in look.rows.get("sessions", ())}
-    behind = {row["pid"]: list(row["blockers"] or ()) for row in rows}
-    of_subject: dict[str, list[Row]] = defaultdict(list)
-    of_root: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        of_subject[_subject(row)].append(row)
-        for root in _roots(row["pid"], behind):
-            of_root[root].append(row)
+    waits = _waits(rows)
+    of_subject: dict[str, list[_Wait]] = defaultdict(list)
+    of_root: dict[int, list[_Wait]] = defaultdict(list)
+    for wait in waits:
+        of_subject[wait.subject].append(wait)
+        for root in wait.roots:
+            of_root[root].append(wait)
     for subject, waiting in sorted(of_subject.items()):
-        first = waiting[0]
-        roots = {root for row in waiting for root in _roots(row["pid"], behind)}
-        yield Reading(
-            "lock_waits",
-            len(waiting),
-            "sessions",
-            subject,
-            {
-                "account": first["account"],
-                "currency": first["currency"],
-                "keeping": first["keeping"],
-                "relation": first["relation"],
-                "longest_s": max(row["waited_s"] or 0.0 for row in waiting),
-                "blockers": [_session(by_pid, root) for root in sorted(roots)[:BLOCKERS_TOLD_MAX]],
-            },
-        )
+        first = waiting[0].row
+        roots = sorted({root for wait in waiting for root in wait.roots})[:BLOCKERS_TOLD_MAX]
+        told = {name: first[name] for name in ("account", "currency", "keeping", "relation")}
+        blockers = [_session(by_pid, root) for root in roots]
+        detail = told | {"longest_s": _longest_s(waiting), "blockers": blockers}
+        yield Reading("lock_waits", len(waiting), "sessions", subject, detail)
     for root, waiting in sorted(of_root.items()):
         session = _session(by_pid, root)
-        yield Reading(
-            "blocking",
-            len(waiting),
-            "sessions",
-            session["session"],
-            session
-            | {
-                "pid": root,
-                "subjects": sorted({_subject(row) for row in waiting}),
-                "longest_s": max(row["waited_s"] or 0.0 for row in waiting),
-            },
-        )
+        subjects = sorted({wait.subject for wait in waiting})
+        detail = session | {"pid": root, "subjects": subjects, "longest_s": _longest_s(waiting)}
+        yield Reading("blocking", len(waiting), "sessions", session["session"], detail)
 
 
 def prepared(rows: Rows, _: Look) -> Iterable[Reading]:
@@ -143,10 +126,49 @@ def _session(by_pid: Mapping[int, Row], pid: int) -> dict[str, Any]:
     }
 
 
+def is_unnamed(subject: str) -> bool:
+    """Say whether a wait is for a row of which only the holder is known, or the table: a waiter that went on to a row's
+    newest version waits for the transaction that wrote it, and holds no lock of the row's place."""
+    return subject == OF_A_TRANSACTION or subject.endswith(BASE_ROWS)
+
+
+class _Wait(NamedTuple):
+    row: Row
+    subject: str
+    roots: frozenset[int]
+
+
+def _waits(rows: Rows) -> list[_Wait]:
+    """Each wait with what it is for. Where that isn't known, it is what others wait for behind the same session, if that
+    is one row."""
+    behind = {row["pid"]: list(row["blockers"] or ()) for row in rows}
+    waits = [_Wait(row, _subject(row), frozenset(_roots(row["pid"], behind))) for row in rows]
+    known: dict[int, dict[str, Row]] = defaultdict(dict)
+    for wait in waits:
+        for root in wait.roots:
+            if not is_unnamed(wait.subject):
+                known[root][wait.subject] = wait.row
+    return [_named_by_neighbours(wait, known) if is_unnamed(wait.subject) else wait for wait in waits]
+
+
+def _named_by_neighbours(wait: _Wait, known: Mapping[int, Mapping[str, Row]]) -> _Wait:
+    named = {subject: row for root in wait.roots for subject, row in known.get(root, {}).items()}
+    if len(named) != 1:
+        return wait
+    [(subject, row)] = named.items()
+    return _Wait({**row, "pid": wait.row["pid"], "waited_s": wait.row["waited_s"]}, subject, wait.roots)
+
+
+def _longest_s(waits: Iterable[_Wait]) -> float:
+    return max(wait.row["waited_s"] or 0.0 for wait in waits)
+
+
 def _subject(row: Row) -> str:
     if row["account"] is not None:
         return f"account {named(row['account'], row['currency'])}"
-    return f"table {row['relation']}" if row["relation"] else f"a lock of kind {row['kind']}"
+    if row["relation"]:
+        return f"table {row['relation']}"
+    return OF_A_TRANSACTION if row["kind"] == "transactionid" else f"a lock of kind {row['kind']}"
 
 
 def _roots(pid: int, behind: Mapping[int, list[int]]) -> set[int]:

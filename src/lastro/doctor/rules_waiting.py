@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from lastro.doctor.finding import Finding, page_of
-from lastro.doctor.on_sessions import IDLE_IN_TRANSACTION
+from lastro.doctor.on_sessions import IDLE_IN_TRANSACTION, is_unnamed
 from lastro.doctor.readings import Reading, Sample
 from lastro.doctor.window import Window
 from lastro.model.limits import BETS_SETTLED_MAX
@@ -21,6 +21,7 @@ from lastro.model.limits import BETS_SETTLED_MAX
 SEEN_SHARE_MIN: Final = 0.5
 WAITING_MEAN_MIN: Final = 1.0
 WAITING_SHARE_MIN: Final = 0.2
+NEARLY_ALL_SHARE: Final = 2 / 3
 # A transaction that others wait behind for so long isn't a posting.
 BLOCKER_AGE_MIN_S: Final = 1.0
 BATCH_ACCOUNTS_MIN: Final = 2
@@ -188,19 +189,36 @@ def _contended(samples: Sequence[Sample]) -> Iterator[tuple[str, float, float, d
         return
     busy = max(window.mean("sessions_busy"), 1.0)
     found = []
-    for subject in window.subjects("lock_waits"):
-        waiting, seen = window.mean("lock_waits", subject), window.seen("lock_waits", subject)
-        if waiting < WAITING_MEAN_MIN or waiting / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
+    for subject, waiting in _waiting_by_subject(window).items():
+        seen = sum(count > 0 for count in waiting) / len(samples)
+        mean = sum(waiting) / len(samples)
+        if mean < WAITING_MEAN_MIN or mean / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
             continue
         readings = list(window.of("lock_waits", subject))
-        by_old = sum(
-            any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings
-        )
+        by_old = sum(any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings)
         if by_old * 2 > len(readings):
             continue
         longest_s = max(one.detail["longest_s"] for one in readings)
-        found.append((subject, waiting, busy, {**readings[-1].detail, "longest_s": longest_s}))
+        found.append((subject, mean, busy, {**readings[-1].detail, "longest_s": longest_s}))
     yield from sorted(found, key=lambda each: -each[1])
+
+
+def _waiting_by_subject(window: Window) -> dict[str, list[float]]:
+    """
+    How many wait for what, sample by sample. Waits for rows without a name count for the one that has nearly all waits
+    with a name: who waits for a row's newest version is seen behind its holder, and its place isn't.
+    """
+    counts = {
+        subject: [sample.number("lock_waits", subject) or 0.0 for sample in window.samples]
+        for subject in window.subjects("lock_waits")
+    }
+    unnamed = [subject for subject in counts if is_unnamed(subject)]
+    known = {subject: sum(waiting) for subject, waiting in counts.items() if subject not in unnamed}
+    most = max(known, key=lambda subject: known[subject], default=None)
+    if most is not None and unnamed and known[most] >= NEARLY_ALL_SHARE * sum(known.values()):
+        for subject in unnamed:
+            counts[most] = [one + other for one, other in zip(counts[most], counts.pop(subject), strict=True)]
+    return counts
 
 
 def _is_old(reading: Reading, dead_rows_growth: float) -> bool:
