@@ -89,6 +89,10 @@ def somebody_waits(look: Look) -> bool:
     return any(row["wait_event_type"] == "Lock" and row["here"] for row in look.rows.get("sessions", ()))
 
 
+def _in_a_line(query: str | None) -> str:
+    return " ".join((query or "").split())
+
+
 def _name(row: Row) -> str:
     return who(row["application"], row["role"], row["pid"])
 
@@ -102,7 +106,7 @@ def _told(row: Row) -> dict[str, Any]:
         "state": row["state"],
         "state_age_s": row["state_age_s"],
         "holds_back_transactions": row["holds_back_transactions"],
-        "query": row["query"],
+        "query": _in_a_line(row["query"]),
     }
 
 
@@ -122,7 +126,7 @@ def _session(by_pid: Mapping[int, Row], pid: int) -> dict[str, Any]:
         "state": row["state"],
         "state_age_s": row["state_age_s"],
         "age_s": row["transaction_age_s"],
-        "query": row["query"],
+        "query": _in_a_line(row["query"]),
     }
 
 
