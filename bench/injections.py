@@ -8,7 +8,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +32,7 @@ CONTENDERS: Final = 12
 BATCH_TRANSFERS: Final = 50
 WAL_MESSAGE_BYTES: Final = 1_000_000
 PATIENCE_S: Final = 30.0
+LOOK_EVERY_S: Final = 0.2
 HEALTHY: Final = "healthy"
 WAL_SEGMENTS_KEPT: Final = 6
 DEAD_ROWS: Final = 30_000
@@ -97,8 +98,7 @@ class Injection:
     name: str
     code: str | None
     inject: Callable[[Ground], AbstractContextManager[Terms]]
-    seconds: float = 1.0
-    every_s: float = 0.25
+    seconds: float = 0.8
     clients: int = CLIENTS
     needs_pgbouncer: bool = False
 
@@ -118,13 +118,16 @@ class Diagnosis:
 
 def diagnose(ground: Ground, injection: Injection) -> Diagnosis:
     """Inject the fault beside traffic, take samples for as long as it says, and return what was found."""
-    with injection.inject(ground) as terms, Readings(ground.url, ledger=ground.name, **terms) as readings:
-        with traffic(ground.ledger, ground, clients=injection.clients):
-            samples = [readings.take()]
-            until_s = time.monotonic() + injection.seconds
-            while time.monotonic() < until_s:
-                time.sleep(injection.every_s)
-                samples.append(readings.take())
+    with (
+        traffic(ground.ledger, ground, clients=injection.clients),
+        injection.inject(ground) as terms,
+        Readings(ground.url, ledger=ground.name, **terms) as readings,
+    ):
+        samples = [readings.take()]
+        until_s = time.monotonic() + injection.seconds
+        while time.monotonic() < until_s:
+            time.sleep(LOOK_EVERY_S)
+            samples.append(readings.take())
     return Diagnosis(find(samples), tuple(samples))
 
 
@@ -301,9 +304,13 @@ def small_wal(ground: Ground) -> Iterator[Terms]:
     def burst() -> None:
         with ground.connected("burst", autocommit=True) as connection:
             while not stop.is_set():
-                connection.execute("SELECT pg_logical_emit_message(false, 'burst', repeat('x', %s))", [WAL_MESSAGE_BYTES])
+                connection.execute(
+                    "SELECT pg_logical_emit_message(false, 'burst', repeat('x', %s))", [WAL_MESSAGE_BYTES]
+                )
 
-    ground.execute("ALTER SYSTEM SET max_wal_size = '32MB'", "ALTER SYSTEM SET wal_compression = 'off'", "SELECT pg_reload_conf()")
+    ground.execute(
+        "ALTER SYSTEM SET max_wal_size = '32MB'", "ALTER SYSTEM SET wal_compression = 'off'", "SELECT pg_reload_conf()"
+    )
     thread = threading.Thread(target=burst, daemon=True)
     thread.start()
     try:
@@ -311,7 +318,9 @@ def small_wal(ground: Ground) -> Iterator[Terms]:
     finally:
         stop.set()
         thread.join(PATIENCE_S)
-        ground.execute("ALTER SYSTEM RESET max_wal_size", "ALTER SYSTEM RESET wal_compression", "SELECT pg_reload_conf()")
+        ground.execute(
+            "ALTER SYSTEM RESET max_wal_size", "ALTER SYSTEM RESET wal_compression", "SELECT pg_reload_conf()"
+        )
 
 
 @contextmanager
@@ -399,21 +408,21 @@ def no_connections_left(ground: Ground) -> Iterator[Terms]:
 
 
 INJECTIONS: Final = (
-    Injection(HEALTHY, None, nothing, seconds=3.0),
-    Injection("long transaction", "oldest_transaction", long_transaction, seconds=3.0),
-    Injection("stalled client", "oldest_transaction", stalled_client, seconds=3.0),
-    Injection("direct hot account", "hot_account_direct", direct_hot_account, seconds=2.5, clients=2),
-    Injection("settlement in one transaction", "settlement_batch", settlement_in_one_transaction, seconds=3.0),
-    Injection("starved pool", "pool_starved", starved_pool, seconds=2.0, clients=1),
-    Injection("PgBouncer with a pool of one", "pool_starved", pooler_of_one, seconds=2.0, clients=1, needs_pgbouncer=True),
+    Injection(HEALTHY, None, nothing, seconds=2.0),
+    Injection("long transaction", "oldest_transaction", long_transaction, seconds=2.5),
+    Injection("stalled client", "oldest_transaction", stalled_client, seconds=2.5),
+    Injection("direct hot account", "hot_account_direct", direct_hot_account, seconds=2.0, clients=2),
+    Injection("settlement in one transaction", "settlement_batch", settlement_in_one_transaction, seconds=2.5),
+    Injection("starved pool", "pool_starved", starved_pool, seconds=1.2, clients=1),
+    Injection("PgBouncer with a pool of one", "pool_starved", pooler_of_one, seconds=1.2, clients=1, needs_pgbouncer=True),
     Injection(
         "PgBouncer without prepared statements", "prepared_statements_lost", pooler_without_prepared_statements,
         clients=2, needs_pgbouncer=True,
     ),
     Injection("autovacuum off", "autovacuum_off", autovacuum_switched_off, clients=2),
-    Injection("small WAL", "checkpoint_storm", small_wal, seconds=4.0, clients=2),
+    Injection("small WAL", "checkpoint_storm", small_wal, seconds=2.5, clients=2),
     Injection("stuck slot", "slot_fills_disk", stuck_slot, clients=2),
-    Injection("paused replica", "replica_lag", replica_at_rest, seconds=1.5, clients=2),
+    Injection("paused replica", "replica_lag", replica_at_rest, seconds=1.0, clients=2),
     Injection("invalid unique index", "invalid_index", invalid_unique_index, clients=2),
     Injection("no partition ahead", "partition_missing", no_partition_ahead, clients=2),
     Injection("drift", "drift", drifted_balance, clients=2),

@@ -39,7 +39,7 @@ def replica_of(url: str, *, name: str = "replica") -> Iterator[str]:
     try:
         made = account.run(
             [
-                str(binaries.path("pg_basebackup")), "--pgdata", str(data), "--checkpoint", "fast",
+                str(binaries.path("pg_basebackup")), "--pgdata", str(data), "--checkpoint", "fast", "--no-sync",
                 "--wal-method", "stream", "--write-recovery-conf",
                 "--dbname", make_conninfo(**{**_server(source), "application_name": name}),
             ]
@@ -51,7 +51,7 @@ def replica_of(url: str, *, name: str = "replica") -> Iterator[str]:
         with (folder / "lock").open("wb") as lock:
             pid = account.spawn(
                 [
-                    str(binaries.path("postgres")), "-D", str(data), "-c", f"port={port}", "-c", "listen_addresses=",
+                    str(binaries.path("postgres")), "-D", str(data), "-c", f"port={port}", "-c", "listen_addresses=", "-c", "fsync=off",
                     "-c", f"unix_socket_directories={folder}", "-c", f"cluster_name={name}",
                 ],
                 log=folder / "log",

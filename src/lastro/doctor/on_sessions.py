@@ -132,7 +132,8 @@ def _session(by_pid: Mapping[int, Row], pid: int) -> dict[str, Any]:
 
 def is_unnamed(subject: str) -> bool:
     """Say whether a wait is for a row of which only the holder is known, or the table: a waiter that went on to a row's
-    newest version waits for the transaction that wrote it, and holds no lock of the row's place."""
+    newest version waits for the transaction that wrote it, and holds no lock of the row's place.
+    """
     return subject == OF_A_TRANSACTION or subject.endswith(BASE_ROWS)
 
 
@@ -144,7 +145,8 @@ class _Wait(NamedTuple):
 
 def _waits(rows: Rows) -> list[_Wait]:
     """Each wait with what it is for. Where that isn't known, it is what others wait for behind the same session, if that
-    is one row."""
+    is one row.
+    """
     behind = {row["pid"]: list(row["blockers"] or ()) for row in rows}
     waits = [_Wait(row, _subject(row), frozenset(_roots(row["pid"], behind))) for row in rows]
     known: dict[int, dict[str, Row]] = defaultdict(dict)

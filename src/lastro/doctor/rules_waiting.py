@@ -25,6 +25,7 @@ NEARLY_ALL_SHARE: Final = 2 / 3
 # A transaction that others wait behind for so long isn't a posting.
 BLOCKER_AGE_MIN_S: Final = 1.0
 BATCH_ACCOUNTS_MIN: Final = 2
+BETWEEN_STATEMENTS_MAX_S: Final = 0.5
 IDLE_MIN_S: Final = 2.0
 # A transaction at work may take its time, unless dead rows pile up behind it.
 OLD_MIN_S: Final = 60.0
@@ -67,7 +68,7 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
     """One transaction at work holds the rows of several accounts while others wait for them: its batch is too large."""
     window = Window(samples)
     for subject in window.subjects("blocking"):
-        seen = [one for one in window.of("blocking", subject) if not _idles(one.detail)]
+        seen = [one for one in window.of("blocking", subject) if _works(one.detail)]
         if len(seen) < 2:
             continue
         behind = sorted({each for one in seen for each in one.detail["subjects"] if each.startswith("account ")})
@@ -195,7 +196,9 @@ def _contended(samples: Sequence[Sample]) -> Iterator[tuple[str, float, float, d
         if mean < WAITING_MEAN_MIN or mean / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
             continue
         readings = list(window.of("lock_waits", subject))
-        by_old = sum(any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings)
+        by_old = sum(
+            any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings
+        )
         if by_old * 2 > len(readings):
             continue
         longest_s = max(one.detail["longest_s"] for one in readings)
@@ -235,6 +238,11 @@ def _is_old(reading: Reading, dead_rows_growth: float) -> bool:
 
 def _idles(detail: Any) -> bool:
     return str(detail.get("state") or "").startswith(IDLE_IN_TRANSACTION)
+
+
+def _works(detail: Any) -> bool:
+    """Say whether a session is at work: between two statements it idles for moments."""
+    return not _idles(detail) or (detail.get("state_age_s") or 0.0) < BETWEEN_STATEMENTS_MAX_S
 
 
 def _dead_rows_growth(window: Window) -> float:
