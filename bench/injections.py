@@ -98,7 +98,7 @@ class Injection:
     name: str
     code: str | None
     inject: Callable[[Ground], AbstractContextManager[Terms]]
-    seconds: float = 0.8
+    seconds: float = 0.4
     clients: int = CLIENTS
     needs_pgbouncer: bool = False
 

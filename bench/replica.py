@@ -18,7 +18,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from lastro.embedded.binaries import find_binaries
-from lastro.embedded.privileges import Account, server_account, with_reach
+from lastro.embedded.privileges import server_account, with_reach
 
 UP_WITHIN_S: Final = 30.0
 LOOK_EVERY_S: Final = 0.05
@@ -31,11 +31,12 @@ def replica_of(url: str, *, name: str = "replica") -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="lastro-replica-"))
     data = folder / "data"
     binaries = find_binaries()
-    account: Account = with_reach(
-        server_account(data), [(binaries.path("postgres"), "execute"), (binaries.path("pg_basebackup"), "execute")]
-    )
-    account.own(folder)
     source = conninfo_to_dict(url)
+    paths = [(binaries.path(program), "execute") for program in ("postgres", "pg_basebackup", "pg_ctl")]
+    if str(source["host"]).startswith("/"):
+        paths.append((Path(str(source["host"])), "enter"))
+    account = with_reach(server_account(data), paths)
+    account.own(folder)
     try:
         made = account.run(
             [

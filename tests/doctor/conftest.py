@@ -12,7 +12,7 @@ from bench.injections import Ground
 from lastro.embedded import EmbeddedServer
 
 # Few, so that they are all taken soon.
-SETTINGS = {"max_connections": "50", "fsync": "off", "full_page_writes": "off"}
+SETTINGS = {"max_connections": "40", "fsync": "off", "full_page_writes": "off"}
 
 
 @pytest.fixture(scope="session")
