@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -14,7 +15,7 @@ import psycopg
 import pytest
 
 from lastro import Ledger
-from lastro.cli import doctoring
+from lastro.doctor import record
 from lastro.doctor.finding import Finding
 from tests.cli.conftest import SCRIPT, WAIT_S, Run
 from tests.support.money import CURRENCY, fund
@@ -99,9 +100,18 @@ def test_settings_with_reasons(ledger: Ledger, connection: psycopg.Connection[ob
 def test_apply_does_what_the_ledger_can(ledger: Ledger, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """An account is kept as advised; a finding that takes a person is left alone."""
     fund(ledger, "platform", 100)
-    hot = Finding("hot_account_direct", "warning", "", "", "", "", "", {"account": "platform", "currency": CURRENCY, "keep": "hot"})
+    hot = Finding(
+        "hot_account_direct",
+        "warning",
+        "",
+        "",
+        "",
+        "",
+        "",
+        {"account": "platform", "currency": CURRENCY, "keep": "hot"},
+    )
     other = Finding("drift", "critical", "", "", "", "", "")
-    monkeypatch.setattr(doctoring, "find", lambda _: (other, hot))
+    monkeypatch.setattr(record, "find", lambda _: (other, hot))
     answer = run("doctor", *ONE_LOOK, "--apply", "--json")
     assert answer.code == 1
     assert answer.json()["applied"] == [f"platform {CURRENCY} is kept hot now"]
@@ -139,7 +149,10 @@ def test_a_watch_for_machines(ledger: Ledger, environment: dict[str, str]) -> No
     """A document a line."""
     assert ledger.partitions()
     with subprocess.Popen(
-        [str(SCRIPT), "doctor", "--watch", "0.1", "--json"], env=os.environ | environment, stdout=subprocess.PIPE, text=True
+        [str(SCRIPT), "doctor", "--watch", "0.1", "--json"],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
@@ -154,3 +167,7 @@ def test_a_place_to_listen_at(run: Run) -> None:
     answer = run("doctor", "--listen", "everywhere", "--json")
     assert answer.code == 2
     assert "HOST:PORT" in answer.error()["message"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        answer = run("doctor", "--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--json")
+    assert answer.code == 2
+    assert "can't listen" in answer.error()["message"]

@@ -61,7 +61,7 @@ def test_the_exposition() -> None:
     assert "# TYPE lastro_doctor_commits_total counter\nlastro_doctor_commits_total 7\n" in text
     assert 'lastro_doctor_unreadable{reading="slots"} 1' in text
     assert "fsync" not in text
-    assert all(re.fullmatch(r'# TYPE \w+ \w+|\w+(\{.*\})? [-0-9.e+]+', line) for line in text.splitlines())
+    assert all(re.fullmatch(r"# TYPE \w+ \w+|\w+(\{.*\})? [-0-9.e+]+", line) for line in text.splitlines())
 
 
 def test_the_report_stands_alone() -> None:
@@ -87,7 +87,12 @@ def test_one_sample_can_be_drawn() -> None:
 
 def test_the_screen_is_readable() -> None:
     """One line on the whole, the finding with what to do, and the readings, within the terminal's width."""
-    samples = window(*[[*waiting("platform", 5), reading("commits", 100 * step), reading("tail_age", 2.0, unit="s")] for step in range(4)])
+    samples = window(
+        *[
+            [*waiting("platform", 5), reading("commits", 100 * step), reading("tail_age", 2.0, unit="s")]
+            for step in range(4)
+        ]
+    )
     console = Console(file=io.StringIO(), width=COLUMNS, force_terminal=False)
     console.print(drawn(samples, find(samples)))
     text = console.file.getvalue()  # type: ignore[attr-defined]

@@ -41,14 +41,22 @@ def test_a_hot_account_kept_direct() -> None:
 
 def test_waits_without_a_name_count_for_the_account_that_has_the_names() -> None:
     """A herd behind a row's newest version is the same queue, also where no one of it can be named."""
-    herd = [reading("sessions_busy", 10), reading("lock_waits", 7, "rows that a transaction holds", blockers=[], longest_s=0.1)]
+    herd = [
+        reading("sessions_busy", 10),
+        reading("lock_waits", 7, "rows that a transaction holds", blockers=[], longest_s=0.1),
+    ]
     [finding] = find(window(herd, waiting("platform", 1), herd, waiting("platform", 2)))
     assert (finding.code, finding.subject) == ("hot_account_direct", "platform BRL")
 
 
 def test_a_few_waits_are_no_finding() -> None:
     """Players who bet twice at once wait for themselves now and then."""
-    assert codes(window(waiting("ana", 1), [reading("sessions_busy", 10)], waiting("ben", 1), [reading("sessions_busy", 9)])) == []
+    assert (
+        codes(
+            window(waiting("ana", 1), [reading("sessions_busy", 10)], waiting("ben", 1), [reading("sessions_busy", 9)])
+        )
+        == []
+    )
 
 
 @pytest.mark.case("C003")
@@ -65,7 +73,9 @@ def test_one_old_transaction_is_no_hot_account() -> None:
         "blocking", 8, "report (pid 7)", pid=7, state="idle in transaction", state_age_s=4.0, age_s=5.0,
         subjects=["account platform BRL"], longest_s=4.0,
     )  # fmt: skip
-    old = reading("transaction_age", 5.0, "report (pid 7)", pid=7, state="idle in transaction", state_age_s=4.0, query="SELECT 1")
+    old = reading(
+        "transaction_age", 5.0, "report (pid 7)", pid=7, state="idle in transaction", state_age_s=4.0, query="SELECT 1"
+    )
     [finding] = find(window(*[[*waiting("platform", 8, age_s=5.0), blocking, old]] * 4))
     assert finding.code == "oldest_transaction"
     assert "8 sessions wait behind it" in finding.evidence
@@ -98,7 +108,14 @@ def test_a_batch_that_is_small_enough() -> None:
 
 def transaction(age_s: float, *, state: str = "active", kind: str = "client backend", dead: int = 0) -> list[Reading]:
     """A transaction that keeps old versions, and so many dead rows."""
-    detail = {"state": state, "kind": kind, "state_age_s": age_s, "holds_back_transactions": 10, "query": "SELECT …", "pid": 3}
+    detail = {
+        "state": state,
+        "kind": kind,
+        "state_age_s": age_s,
+        "holds_back_transactions": 10,
+        "query": "SELECT …",
+        "pid": 3,
+    }
     return [
         reading("transaction_age", age_s, "report (pid 3)", **detail),
         reading("dead_rows", dead, "tail", threshold=5_000, enabled=True, live_rows=10, vacuumed_ago_s=1.0),
@@ -149,7 +166,7 @@ STATIC: dict[str, tuple[Reading, Reading]] = {
         reading("partitions_ahead", PARTITION_TRANSFERS, stray_id=None),
     ),
     "autovacuum_off": (
-        reading("dead_rows", 0, "tail", threshold=5_000, enabled=False, live_rows=0, vacuumed_ago_s=None),
+        reading("dead_rows", 0, "tail", threshold=5_000, enabled=False, live_rows=0, vacuumed_ago_s=None, alter_it="ALTER TABLE lastro.tail"),
         reading("dead_rows", 90_000, "tail", threshold=5_000, enabled=True, live_rows=0, vacuumed_ago_s=None),
     ),
     "autovacuum_behind": (
@@ -209,7 +226,10 @@ def test_a_replica_that_applies_nothing() -> None:
 
     def at(behind: int, replayed: int) -> list[Reading]:
         detail = {"state": "streaming", "sync_state": "async"}
-        return [reading("replica_behind", behind, "two", **detail), reading("replica_replayed", replayed, "two", **detail)]
+        return [
+            reading("replica_behind", behind, "two", **detail),
+            reading("replica_replayed", replayed, "two", **detail),
+        ]
 
     assert codes(window(*[at(2**20 + step, 5) for step in range(4)])) == ["replica_lag"]
     assert codes(window(*[at(2**20 + step, 5 + step) for step in range(4)])) == []
@@ -241,4 +261,4 @@ def test_every_finding_says_what_would_disprove_it() -> None:
         [finding] = find(window([found]))
         assert finding.code in BY_CODE
         assert all((finding.subject, finding.evidence, finding.disproved_by, finding.advice))
-        assert finding.page == f"docs/doctor.md#{finding.code.replace('_', '-')}"
+        assert finding.page == f"docs/doctor.md#{finding.code}"

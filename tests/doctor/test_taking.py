@@ -27,7 +27,9 @@ def watcher(server_url: str) -> Iterator[tuple[str, str]]:
     """A role with pg_monitor and nothing else: its name, and a URL for it."""
     name, password = f"watcher_{secrets.token_hex(4)}", secrets.token_hex(8)
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(name), sql.Literal(password)))
+        connection.execute(
+            sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(name), sql.Literal(password))
+        )
         connection.execute(sql.SQL("GRANT pg_monitor TO {}").format(sql.Identifier(name)))
         place = conninfo_to_dict(server_url)
         query = "&".join(f"{key}={place[key]}" for key in ("host", "port"))
@@ -156,9 +158,12 @@ def test_readings_of_the_callers_own(ledger: Ledger, server_url: str, ledger_nam
 
 def test_a_pool_of_this_process(ground: Ground) -> None:
     """Its size is read, and nobody waits where there are enough connections."""
-    with lastro.connect(ground.url, ledger=ground.name, pool_max=4) as ledger:
-        with traffic(ledger, ground, clients=2), Readings(ground.url, ledger=ground.name, pools={"shop": ledger}) as readings:
-            ledger.balance("platform", CURRENCY)
-            sample = readings.take()
+    with (
+        lastro.connect(ground.url, ledger=ground.name, pool_max=4) as ledger,
+        traffic(ledger, ground, clients=2),
+        Readings(ground.url, ledger=ground.name, pools={"shop": ledger}) as readings,
+    ):
+        ledger.balance("platform", CURRENCY)
+        sample = readings.take()
     [waiting] = sample.named("pool_waiting")
     assert (waiting.subject, waiting.value, waiting.detail["size_max"]) == ("shop", 0, 4)

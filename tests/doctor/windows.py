@@ -24,7 +24,9 @@ def window(*samples: Iterable[Reading], every_s: float = 1.0) -> list[Sample]:
     ]
 
 
-def waiting(account: str, sessions: int, *, keeping: str = "direct", age_s: float = 0.01, busy: int = 10) -> list[Reading]:
+def waiting(
+    account: str, sessions: int, *, keeping: str = "direct", age_s: float = 0.01, busy: int = 10
+) -> list[Reading]:
     """So many sessions, of those that are busy, wait for an account's row behind a transaction of that age."""
     blocker = {"session": "shop (pid 1)", "state": "active", "state_age_s": 0.01, "age_s": age_s, "query": "…"}
     detail = {"account": account, "currency": "BRL", "keeping": keeping, "relation": "lastro.base", "longest_s": 0.02}

@@ -91,12 +91,6 @@ class LogView:
         self._terminal = terminal
         self._known: set[tuple[str, str]] = set()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
-
     def show(self, window: Sequence[Sample], findings: Sequence[Finding]) -> None:
         """Show the newest sample of *window* and what was found in it."""
         document = sample_document(window[-1]) | {"findings": [finding_document(finding) for finding in findings]}

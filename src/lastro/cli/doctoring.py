@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -20,13 +21,12 @@ from lastro.cli.terminal import Terminal
 from lastro.cli.working import log_to_stderr
 from lastro.doctor.documents import diagnosis_document
 from lastro.doctor.finding import Finding
-from lastro.doctor.findings import find
 from lastro.doctor.readings import Sample
 from lastro.doctor.record import Record
 from lastro.doctor.remedies import apply as apply_remedy
 from lastro.doctor.report import report as report_page
 from lastro.doctor.serving import MetricsPage
-from lastro.doctor.settings import STORAGE, Advised, advised, storage_sql
+from lastro.doctor.settings import STORAGE, Advised, advised
 from lastro.doctor.taking import Readings
 from lastro.errors import InvalidInput, LastroError
 from lastro.workers.crew import Crew
@@ -37,6 +37,44 @@ LOOK_EVERY_S: Final = 0.5
 WATCH_EVERY_S: Final = 1.0
 WATCH_EVERY_MIN_S: Final = 0.1
 MS_IN_A_SECOND: Final = 1_000
+
+Watch = Annotated[
+    float | None,
+    typer.Option(
+        "--watch", metavar="SECONDS", min=WATCH_EVERY_MIN_S, help="Again and again until SIGTERM.", show_default="once"
+    ),
+]
+LookedFor = Annotated[float, typer.Option("--for", metavar="SECONDS", min=0.0, help="How long one look goes on.")]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", metavar="FILE", help="Write a page: findings, every reading over time.", show_default=False
+    ),
+]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen", metavar="HOST:PORT", help="Serve /metrics for Prometheus (and watch).", show_default=False
+    ),
+]
+Pooler = Annotated[
+    str | None,
+    typer.Option(
+        "--pooler",
+        metavar="URL",
+        help="A PgBouncer's console: postgresql://user@host:6432/pgbouncer.",
+        show_default=False,
+    ),
+]
+Unprepared = Annotated[
+    bool, typer.Option("--unprepared", help="The applications send no prepared statements (prepared=False).")
+]
+ShowSettings = Annotated[
+    bool, typer.Option("--settings", help="Show settings as they should be, each with its reason and its SQL.")
+]
+Apply = Annotated[
+    bool, typer.Option("--apply", help="Do what is advised where the ledger can: another keeping, partitions.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -49,55 +87,20 @@ def register(app: typer.Typer) -> None:
 def doctor(
     terminal: Terminal,
     *,
-    watch: Annotated[
-        float | None,
-        typer.Option(
-            "--watch",
-            metavar="SECONDS",
-            min=WATCH_EVERY_MIN_S,
-            help="Again and again until SIGTERM.",
-            show_default="once",
-        ),
-    ] = None,
-    looked_for: Annotated[
-        float, typer.Option("--for", metavar="SECONDS", min=0.0, help="How long one look goes on.")
-    ] = LOOKED_FOR_S,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", metavar="FILE", help="Write a page: findings, every reading over time.", show_default=False
-        ),
-    ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen", metavar="HOST:PORT", help="Serve /metrics for Prometheus (and watch).", show_default=False
-        ),
-    ] = None,
-    pooler: Annotated[
-        str | None,
-        typer.Option(
-            "--pooler",
-            metavar="URL",
-            help="A PgBouncer's console: postgresql://user@host:6432/pgbouncer.",
-            show_default=False,
-        ),
-    ] = None,
-    unprepared: Annotated[
-        bool, typer.Option("--unprepared", help="The applications send no prepared statements (prepared=False).")
-    ] = False,
-    settings: Annotated[
-        bool, typer.Option("--settings", help="Show settings as they should be, each with its reason and its SQL.")
-    ] = False,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Do what is advised where the ledger can: another keeping, partitions.")
-    ] = False,
+    watch: Watch = None,
+    looked_for: LookedFor = LOOKED_FOR_S,
+    report: ReportFile = None,
+    listen: Listen = None,
+    pooler: Pooler = None,
+    unprepared: Unprepared = False,
+    settings: ShowSettings = False,
+    apply: Apply = False,
 ) -> None:
     """
     Read the database while it works, and name what holds the latency.
 
     Exits 0 where all is well, 1 with findings, 2 where something couldn't be read and nothing else was found.
-    """  # fmt: skip
+    """
     with ExitStack() as stack:
         try:
             readings = stack.enter_context(
@@ -107,45 +110,51 @@ def doctor(
                 _show_settings(terminal, readings.take())
                 return
             if watch is not None or listen is not None:
-                samples = _watch(terminal, readings, every_s=watch or WATCH_EVERY_S, listen=listen)
+                record = _watch(terminal, readings, every_s=watch or WATCH_EVERY_S, listen=listen)
             else:
-                samples = _look(readings, looked_for)
+                record = _look(readings, looked_for)
         except LastroError as error:
             terminal.fail(error)
             raise typer.Exit(NOT_DONE) from None
-    findings = find(samples)
+    samples, findings = record.samples, record.findings()
     applied = _applied(terminal, findings) if apply else []
-    if report is not None:
-        report.write_text(report_page(samples, findings), encoding="utf-8")
+    if report is not None and samples:
+        _write(report, report_page(samples, findings))
     if watch is None and listen is None:
         _show(terminal, samples, findings, applied)
     if findings:
         raise typer.Exit(REFUSED)
-    if samples and samples[-1].troubles:
+    if not samples or samples[-1].troubles:
         raise typer.Exit(NOT_DONE)
 
 
-def _look(readings: Readings, seconds: float) -> list[Sample]:
+def _look(readings: Readings, seconds: float) -> Record:
+    """One look: all of its samples are the window."""
+    record = Record(window_s=math.inf)
     until_s = time.monotonic() + seconds
-    samples = [readings.take()]
+    record.add(readings.take())
     while time.monotonic() < until_s:
         time.sleep(LOOK_EVERY_S)
-        samples.append(readings.take())
-    return samples
+        record.add(readings.take())
+    return record
 
 
-def _watch(terminal: Terminal, readings: Readings, *, every_s: float, listen: str | None) -> list[Sample]:
+def _watch(terminal: Terminal, readings: Readings, *, every_s: float, listen: str | None) -> Record:
     log_to_stderr()
     record = Record()
     with ExitStack() as stack:
         if listen is not None:
             host, port = _place(listen)
-            page = stack.enter_context(MetricsPage(record, host=host, port=port))
+            try:
+                page = stack.enter_context(MetricsPage(record, host=host, port=port))
+            except OSError as error:
+                raise InvalidInput(f"can't listen at {listen}: {error.strerror}", argument="listen") from error
             terminal.say(f"readings at http://{host}:{page.port}/metrics")
-        view = stack.enter_context(Screen.of_terminal() or LogView(terminal))
+        screen = None if terminal.as_json else Screen.of_terminal()
+        view: Screen | LogView = LogView(terminal) if screen is None else stack.enter_context(screen)
         watcher = _Watcher(readings, record, view, interval_ms=int(every_s * MS_IN_A_SECOND))
         Crew([watcher], stop=threading.Event()).run(signals=True)
-    return list(record.window())
+    return record
 
 
 class _Watcher:
@@ -181,6 +190,13 @@ def _place(listen: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(port)
 
 
+def _write(file: Path, page: str) -> None:
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"can't write {file}: {error.strerror}", argument="report") from error
+
+
 def _applied(terminal: Terminal, findings: Sequence[Finding]) -> list[str]:
     with terminal.opened() as ledger:
         done = [apply_remedy(ledger, finding) for finding in findings]
@@ -199,11 +215,9 @@ def _show_settings(terminal: Terminal, sample: Sample) -> None:
     found = {one.subject: (str(one.value), "" if one.unit == "value" else one.unit) for one in sample.named("setting")}
     told = advised(found)
     for one in sample.named("storage_settings"):
-        fine = one.value == "as migrated"
         wanted = ", ".join(f"{name} = {value}" for name, value in STORAGE[one.subject].items())
         why = "many updates and deletions: room on the page, and vacuum by volume; `lastro migrate` sets it"
-        sql = None if fine else storage_sql(one.subject, ledger=terminal.ledger_name)
-        told.append(Advised(f"table {one.subject}", str(one.value), wanted, why, sql))
+        told.append(Advised(f"table {one.subject}", str(one.value), wanted, why, one.detail["sql"]))
     terminal.show(
         {"settings": [each._asdict() for each in told]},
         table=[

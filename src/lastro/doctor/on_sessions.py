@@ -4,6 +4,7 @@ Readings of sessions: how busy they are, what they wait for and behind whom, the
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -147,7 +148,7 @@ def _waits(rows: Rows) -> list[_Wait]:
     """Each wait with what it is for. Where that isn't known, it is what others wait for behind the same session, if that
     is one row.
     """
-    behind = {row["pid"]: list(row["blockers"] or ()) for row in rows}
+    behind = {row["pid"]: _pids(row["blockers"]) for row in rows}
     waits = [_Wait(row, _subject(row), frozenset(_roots(row["pid"], behind))) for row in rows]
     known: dict[int, dict[str, Row]] = defaultdict(dict)
     for wait in waits:
@@ -155,6 +156,11 @@ def _waits(rows: Rows) -> list[_Wait]:
             if not is_unnamed(wait.subject):
                 known[root][wait.subject] = wait.row
     return [_named_by_neighbours(wait, known) if is_unnamed(wait.subject) else wait for wait in waits]
+
+
+def _pids(blockers: list[int] | str | None) -> list[int]:
+    """A store without lists says them as JSON."""
+    return json.loads(blockers) if isinstance(blockers, str) else list(blockers or ())
 
 
 def _named_by_neighbours(wait: _Wait, known: Mapping[int, Mapping[str, Row]]) -> _Wait:

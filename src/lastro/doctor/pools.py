@@ -46,7 +46,7 @@ class Pools:
 
 
 def _of_process(name: str, ledger: Ledger) -> Iterable[Reading]:
-    standing = getattr(ledger._engine, "pool_standing", dict)()  # noqa: SLF001 - a ledger's pool is its engine's
+    standing: dict[str, int] = getattr(ledger._engine, "pool_standing", dict)()  # noqa: SLF001 - a ledger's pool is its engine's
     if not standing:
         return
     detail = {

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from datetime import timedelta
 from typing import Final
 
 from lastro.doctor.finding import Finding
@@ -26,7 +25,7 @@ class Record:
 
     def __init__(self, *, samples_max: int = SAMPLES_KEPT_MAX, window_s: float = WINDOW_S) -> None:
         self._samples: deque[Sample] = deque(maxlen=samples_max)
-        self._window = timedelta(seconds=window_s)
+        self._window_s = window_s
         self._turn = threading.Lock()
 
     def add(self, sample: Sample) -> None:
@@ -43,7 +42,7 @@ class Record:
     def window(self) -> tuple[Sample, ...]:
         """The samples of the last seconds."""
         samples = self.samples
-        return tuple(sample for sample in samples if sample.at >= samples[-1].at - self._window)
+        return tuple(each for each in samples if (samples[-1].at - each.at).total_seconds() <= self._window_s)
 
     def findings(self) -> tuple[Finding, ...]:
         """What the window says is wrong."""

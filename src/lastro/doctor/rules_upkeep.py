@@ -102,8 +102,7 @@ def autovacuum_off(samples: Sequence[Sample]) -> Iterator[Finding]:
                 reading.subject,
                 f"autovacuum_enabled is off for {reading.subject}, which has {reading.value:,} dead rows beside "
                 f"{reading.detail['live_rows']:,} live ones",
-                f"ALTER TABLE … .{reading.subject} RESET (autovacuum_enabled); "
-                "`lastro doctor --settings` has the statement",
+                f"{reading.detail['alter_it']} RESET (autovacuum_enabled);",
             )
 
 

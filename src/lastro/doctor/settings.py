@@ -168,11 +168,9 @@ def differing(table: str, options: Mapping[str, str]) -> list[str]:
     return told
 
 
-def storage_sql(table: str, *, ledger: str) -> str:
+def storage_sql(table: str, alter_it: str) -> str:
     """
-    Return the statement that gives a table the storage settings it should have.
+    Return the statements that give a table the storage settings it should have; *alter_it* is how each begins.
     """
     wanted = ", ".join(f"{name} = {value}" for name, value in STORAGE[table].items())
-    return (
-        f'ALTER TABLE "{ledger}"."{table}" RESET (autovacuum_enabled); ALTER TABLE "{ledger}"."{table}" SET ({wanted});'
-    )
+    return f"{alter_it} RESET (autovacuum_enabled); {alter_it} SET ({wanted});"
