@@ -214,15 +214,16 @@ def stalled_client(ground: Ground) -> Iterator[Terms]:
 @contextmanager
 def direct_hot_account(ground: Ground) -> Iterator[Terms]:
     """Everybody credits the house, which is kept direct, inside transactions with work of their own."""
-    ledger = lastro.connect(ground.url, ledger=ground.name, pool_max=CONTENDERS)
+    with ExitStack() as stack:
+        theirs = [stack.enter_context(ground.connected("checkout")) for _ in range(CONTENDERS)]
 
-    def checkout(_: Ledger, __: int, ___: int) -> None:
-        with ground.ledger._engine._connection() as connection, connection.transaction():  # noqa: SLF001 - a caller's own
-            ground.ledger.within(connection).post(**_transfer(ground.key(), "world", "house"))
-            connection.execute("SELECT pg_sleep(0.003)")
+        def checkout(ledger: Ledger, client: int, _: int) -> None:
+            with theirs[client].transaction():
+                ledger.within(theirs[client]).post(**_transfer(ground.key(), "world", "house"))
+                theirs[client].execute("SELECT pg_sleep(0.003)")
 
-    with ledger, traffic(ledger, ground, clients=CONTENDERS, work=checkout):
-        yield {}
+        with traffic(ground.ledger, ground, clients=CONTENDERS, work=checkout):
+            yield {}
 
 
 @contextmanager

@@ -42,13 +42,15 @@ def replica_of(url: str, *, name: str = "replica") -> Iterator[str]:
             [
                 str(binaries.path("pg_basebackup")), "--pgdata", str(data), "--checkpoint", "fast", "--no-sync",
                 "--wal-method", "stream", "--write-recovery-conf",
-                "--dbname", make_conninfo(**{**_server(source), "application_name": name}),
+                "--dbname", make_conninfo(**_server(source), application_name=name),
             ]
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        replica = make_conninfo(**{**source, "host": str(folder), "port": str(port)})
+        replica = make_conninfo(
+            **{**_server(source), "host": str(folder), "port": str(port)}, dbname=str(source["dbname"])
+        )
         with (folder / "lock").open("wb") as lock:
             pid = account.spawn(
                 [
@@ -78,7 +80,7 @@ def paused_replica(url: str) -> Iterator[str]:
 
 
 def _server(source: dict[str, Any]) -> dict[str, Any]:
-    return {name: source[name] for name in ("host", "port", "user", "password") if name in source}
+    return {name: str(source[name]) for name in ("host", "port", "user", "password") if name in source}
 
 
 def _until_it_answers(url: str, log: Path) -> None:

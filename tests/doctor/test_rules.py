@@ -108,7 +108,7 @@ def test_a_batch_that_is_small_enough() -> None:
 
 def transaction(age_s: float, *, state: str = "active", kind: str = "client backend", dead: int = 0) -> list[Reading]:
     """A transaction that keeps old versions, and so many dead rows."""
-    detail = {
+    detail: dict[str, Any] = {
         "state": state,
         "kind": kind,
         "state_age_s": age_s,

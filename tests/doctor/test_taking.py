@@ -20,6 +20,7 @@ from lastro.doctor.taking import PROBES, Readings
 from tests.support.money import CURRENCY, fund, transfer
 
 SHORT_MS = 50
+LOOKS = 3
 
 
 @pytest.fixture
@@ -133,9 +134,8 @@ def test_the_doctor_does_not_read_itself(ledger: Ledger, server_url: str, ledger
     """Its own session is among no sessions, and its settings don't outlive its transaction."""
     assert ledger.partitions()
     with Readings(server_url, ledger=ledger_name) as readings:
-        for _ in range(3):
-            sample = readings.take()
-        assert all("doctor" not in one.subject for one in sample.named("transaction_age"))
+        samples = [readings.take() for _ in range(LOOKS)]
+    assert all("doctor" not in one.subject for sample in samples for one in sample.named("transaction_age"))
     with psycopg.connect(server_url) as connection:
         names = connection.execute("SELECT application_name FROM pg_stat_activity").fetchall()
     assert ("lastro doctor",) not in names

@@ -29,7 +29,13 @@ def waiting(
 ) -> list[Reading]:
     """So many sessions, of those that are busy, wait for an account's row behind a transaction of that age."""
     blocker = {"session": "shop (pid 1)", "state": "active", "state_age_s": 0.01, "age_s": age_s, "query": "…"}
-    detail = {"account": account, "currency": "BRL", "keeping": keeping, "relation": "lastro.base", "longest_s": 0.02}
+    detail: dict[str, Any] = {
+        "account": account,
+        "currency": "BRL",
+        "keeping": keeping,
+        "relation": "lastro.base",
+        "longest_s": 0.02,
+    }
     return [
         reading("sessions_busy", busy),
         reading("sessions_waiting", sessions),

@@ -35,8 +35,8 @@ def called(make: Callable[[], object]) -> str:
     """
     Return the name under which a request's time is measured: that of the method which made it (post, place_hold, …).
     """
-    name: str = getattr(make, "__qualname__", None) or getattr(getattr(make, "func", None), "__qualname__", "other")
-    return name.partition(".<locals>")[0].rpartition(".")[2]
+    name = getattr(make, "__qualname__", None) or getattr(getattr(make, "func", None), "__qualname__", "other")
+    return str(name).partition(".<locals>")[0].rpartition(".")[2]
 
 
 class Asks:

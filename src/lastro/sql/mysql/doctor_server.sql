@@ -13,8 +13,10 @@
     max(CASE WHEN status.variable_name = 'INNODB_OS_LOG_WRITTEN' THEN CAST(status.variable_value AS signed) END)
     AS wal_bytes,
     max(CASE WHEN status.variable_name = 'HANDLER_COMMIT' THEN CAST(status.variable_value AS signed) END) AS commits,
-    max(CASE WHEN status.variable_name = 'HANDLER_ROLLBACK' THEN CAST(status.variable_value AS signed) END) AS rollbacks,
-    max(CASE WHEN status.variable_name = 'INNODB_DEADLOCKS' THEN CAST(status.variable_value AS signed) END) AS deadlocks,
+    max(CASE WHEN status.variable_name = 'HANDLER_ROLLBACK' THEN CAST(status.variable_value AS signed) END)
+    AS rollbacks,
+    max(CASE WHEN status.variable_name = 'INNODB_DEADLOCKS' THEN CAST(status.variable_value AS signed) END)
+    AS deadlocks,
     NULL AS conflicts
 FROM information_schema.global_status AS status
 WHERE

@@ -10,20 +10,20 @@ SELECT
     'lastro doctor' AS application;
 
 -- name: moment
--- The server's clock, which session answers, whether it only follows another server, and whether this login sees others'
--- sessions.
+-- The server's clock, which session answers, whether it only follows another server, and whether this login sees
+-- others' sessions and reads the ledger.
 -- locks: none   returns: 1 row
 SELECT
     utc_timestamp(6) AS now,
     connection_id() AS backend,
     0 AS standby,
-    EXISTS (
-        SELECT 1
+    (
+        SELECT count(*)
         FROM information_schema.user_privileges AS own
         WHERE own.privilege_type = 'PROCESS' AND replace(own.grantee, '''', '') = current_user()
     ) AS sees_sessions,
-    EXISTS (
-        SELECT 1
+    (
+        SELECT count(*)
         FROM information_schema.tables AS seen
         WHERE concat(seen.table_schema, '.', seen.table_name) = replace('lastro.base', '`', '')
     ) AS reads_ledger;
@@ -81,10 +81,10 @@ LIMIT %(rows_max)s;
     max(account.currency) AS currency,
     max(base.keeping) AS keeping,
     concat('[', group_concat(DISTINCT blocking.trx_mysql_thread_id), ']') AS blockers
-FROM information_schema.innodb_lock_waits AS wait
-INNER JOIN information_schema.innodb_trx AS waiting ON wait.requesting_trx_id = waiting.trx_id
-INNER JOIN information_schema.innodb_trx AS blocking ON wait.blocking_trx_id = blocking.trx_id
-LEFT JOIN information_schema.innodb_locks AS wanted ON wait.requested_lock_id = wanted.lock_id
+FROM information_schema.innodb_lock_waits AS queued
+INNER JOIN information_schema.innodb_trx AS waiting ON queued.requesting_trx_id = waiting.trx_id
+INNER JOIN information_schema.innodb_trx AS blocking ON queued.blocking_trx_id = blocking.trx_id
+LEFT JOIN information_schema.innodb_locks AS wanted ON queued.requested_lock_id = wanted.lock_id
 LEFT JOIN lastro.base AS base
     ON
         replace(wanted.lock_table, '`', '') = replace('lastro.base', '`', '')
