@@ -17,6 +17,7 @@ from bench import (
     batches,
     by_sql,
     checkouts,
+    doctor,
     folding,
     from_python,
     holds,
@@ -48,6 +49,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "points": points.measure,
     "reconciling": reconciling.measure,
     "imports": imports.measure,
+    "doctor": doctor.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

@@ -27,6 +27,8 @@ class Scale:
     history_days: int
     reconciled_accounts: int
     checkouts_s: int
+    # Runs in which the doctor must find nothing.
+    healthy_repeats: int
     memory_posts: int
     # Of the large .xlsx; each of eight files has a quarter of them.
     sheet_rows: int
@@ -52,6 +54,7 @@ QUICK = Scale(
     history_days=20,
     reconciled_accounts=20_000,
     checkouts_s=1,
+    healthy_repeats=2,
     memory_posts=20_000,
     sheet_rows=8_000,
     slow_parts=frozenset({"sql"}),
@@ -71,6 +74,7 @@ NORMAL = Scale(
     history_days=365,
     reconciled_accounts=200_000,
     checkouts_s=5,
+    healthy_repeats=20,
     memory_posts=200_000,
     sheet_rows=200_000,
     slow_parts=SLOW_PARTS,
@@ -90,6 +94,7 @@ FULL = Scale(
     history_days=365,
     reconciled_accounts=1_000_000,
     checkouts_s=15,
+    healthy_repeats=20,
     memory_posts=1_000_000,
     sheet_rows=200_000,
     slow_parts=SLOW_PARTS,

@@ -117,6 +117,8 @@ TARGETS = (
     Target("parsing 200,000 × 30 of an .xlsx, of the reader's own bare speed", "imports.xlsx.F0", "ratio", 0.80),
     Target("its peak memory, MiB", "imports.xlsx.F0", "peak_mib", 400, at_most=True),
     Target("eight .xlsx by four parsers, over one after another", "imports.eight_files.F0", "times", 0.60, at_most=True),
+    Target("doctor: injected faults named first, and nothing on healthy runs, share", "doctor.matrix.F0", "share", 1.0),
+    Target("hot posts beside the doctor's watch, 8 clients, of the same alone", "doctor.watch.F0", "ratio", 0.98),
     Target("memory growth, batcher", "memory.batcher.F0", "growth", 0.10, at_most=True),
     Target("memory growth, worker", "memory.worker.F0", "growth", 0.10, at_most=True),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from lastro.cli import (
     accounts,
     adopting,
     betting,
+    doctoring,
     embedded,
     holds,
     importing,
@@ -85,6 +86,7 @@ importing.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)
+doctoring.register(app)
 embedded.register(app)
 proving.register(app)
 rehearsing.register(app)

@@ -32,4 +32,4 @@ class Finding:
 
 def page_of(code: str) -> str:
     """Return where the docs speak of a finding: each code is a section of its own."""
-    return f"{PAGE}#{code.replace('_', '-')}"
+    return f"{PAGE}#{code}"

@@ -51,7 +51,9 @@ def incidents(rows: Rows, _: Look) -> Iterable[Reading]:
         }
         for row in rows
     ]
-    yield Reading("open_incidents", len(told), "incidents", detail={"incidents": told, "counted_max": INCIDENTS_TOLD_MAX})
+    yield Reading(
+        "open_incidents", len(told), "incidents", detail={"incidents": told, "counted_max": INCIDENTS_TOLD_MAX}
+    )
 
 
 def _ages(name: str, rows: Rows, subject: Callable[[Row], str], more: Iterable[str]) -> Iterable[Reading]:

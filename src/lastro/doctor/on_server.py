@@ -12,7 +12,7 @@ from lastro.doctor.readings import Reading
 from lastro.doctor.settings import SETTINGS
 from lastro.plans.plan import Rows
 
-_UNITS: Final = {
+_COUNTED: Final = {
     "checkpoints_timed": "checkpoints",
     "checkpoints_requested": "checkpoints",
     "checkpoint_write_ms": "ms",
@@ -27,8 +27,10 @@ _UNITS: Final = {
 
 def counters(rows: Rows, _: Look) -> Iterable[Reading]:
     """What only ever grows since the server's statistics began."""
-    for name, unit in _UNITS.items():
-        yield Reading(name, rows[0][name], unit)
+    for name, unit in _COUNTED.items():
+        # A store that doesn't count it has no such line.
+        if rows[0][name] is not None:
+            yield Reading(name, rows[0][name], unit)
 
 
 def settings(rows: Rows, _: Look) -> Iterable[Reading]:

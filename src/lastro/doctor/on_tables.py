@@ -9,7 +9,7 @@ from typing import Final
 
 from lastro.doctor.probe import RARELY_S, ROWS_MAX, SLOWLY_S, Look, Probe, named
 from lastro.doctor.readings import Reading
-from lastro.doctor.settings import STORAGE, differing, options_of
+from lastro.doctor.settings import STORAGE, differing, options_of, storage_sql
 from lastro.plans.plan import Rows
 
 # How long an account must have been hot, and over how long its entries are counted, before hot is called needless.
@@ -27,6 +27,7 @@ def tables(rows: Rows, _: Look) -> Iterable[Reading]:
             "autovacuums": row["autovacuums"],
             "live_rows": row["live_rows"],
             "threshold": int(options.get("autovacuum_vacuum_threshold", 0)) or None,
+            "alter_it": row["alter_it"],
             "enabled": options.get("autovacuum_enabled", "true") in ("true", "on", "1", "yes"),
         }
         yield Reading("dead_rows", row["dead_rows"], "rows", name, vacuum)
@@ -34,7 +35,9 @@ def tables(rows: Rows, _: Look) -> Iterable[Reading]:
         if row["updates"]:
             yield Reading("hot_update_share", row["hot_updates"] / row["updates"], "share", name, counted)
         yield Reading("table_bytes", row["table_bytes"], "bytes", name)
-        yield Reading("storage_settings", "; ".join(differing(name, options)) or "as migrated", "text", name, options)
+        differs = "; ".join(differing(name, options))
+        sql = storage_sql(name, row["alter_it"]) if differs else None
+        yield Reading("storage_settings", differs or "as migrated", "text", name, {"options": options, "sql": sql})
 
 
 def invalid_indexes(rows: Rows, _: Look) -> Iterable[Reading]:
@@ -79,7 +82,9 @@ def hot_accounts(rows: Rows, _: Look) -> Iterable[Reading]:
 
 PROBES: Final = (
     Probe("tables", "doctor_tables.tables", tables, {"tables": sorted(STORAGE)}, every_s=SLOWLY_S / 2),
-    Probe("invalid_indexes", "doctor_tables.invalid_indexes", invalid_indexes, {"rows_max": ROWS_MAX}, every_s=SLOWLY_S),
+    Probe(
+        "invalid_indexes", "doctor_tables.invalid_indexes", invalid_indexes, {"rows_max": ROWS_MAX}, every_s=SLOWLY_S
+    ),
     Probe("partitions_reached", "partitioning.reached", nothing, every_s=SLOWLY_S, of_ledger=True),
     Probe("partitions", "partitioning.list", partitions, every_s=SLOWLY_S, of_ledger=True),
     Probe(

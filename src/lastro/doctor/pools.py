@@ -46,10 +46,15 @@ class Pools:
 
 
 def _of_process(name: str, ledger: Ledger) -> Iterable[Reading]:
-    standing = getattr(ledger._engine, "pool_standing", dict)()  # noqa: SLF001 - a ledger's pool is its engine's
+    standing: dict[str, int] = getattr(ledger._engine, "pool_standing", dict)()  # noqa: SLF001 - a ledger's pool is its engine's
     if not standing:
         return
-    detail = {"of": "this process", "size": standing["size"], "size_max": standing["size_max"], "idle": standing["idle"]}
+    detail = {
+        "of": "this process",
+        "size": standing["size"],
+        "size_max": standing["size_max"],
+        "idle": standing["idle"],
+    }
     yield Reading("pool_waiting", standing["waiting"], "callers", name, detail)
     yield Reading("pool_waited", standing["waited_ms"], "ms", name, {"waits": standing["waits"]})
 

@@ -69,7 +69,11 @@ def replica_lag(samples: Sequence[Sample]) -> Iterator[Finding]:
             "warning",
             name,
             f"it has {behind / MIB:,.1f} MiB yet to apply"
-            + (f", and applied nothing for {window.span_s:.0f} s" if stands else f", and shows commits after {lag_s:.1f} s")
+            + (
+                f", and applied nothing for {window.span_s:.0f} s"
+                if stands
+                else f", and shows commits after {lag_s:.1f} s"
+            )
             + f" ({reading.detail['state']}, {reading.detail['sync_state']})",
             f'replica_behind of "{name}" falling, and replica_lag below {LAG_MIN_S:.0f} s',
             "look there for a paused recovery (SELECT pg_wal_replay_resume()), for a long query that recovery waits for "

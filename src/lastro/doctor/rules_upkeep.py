@@ -83,7 +83,8 @@ def partition_missing(samples: Sequence[Sample]) -> Iterator[Finding]:
             )
             + f", where {PARTITIONS_AHEAD * PARTITION_TRANSFERS:,} should lie ahead",
             f"partitions_ahead at {PARTITION_TRANSFERS:,} or more, and no stray id",
-            "`lastro partitions keep` now (postings wait while strays are checked), and `lastro work partitions` always",
+            "`lastro doctor --apply` or `lastro migrate` now (postings wait while strays are checked), and `lastro work "
+            "partitions` always",
             page_of("partition_missing"),
             {"stray_id": reading.detail.get("stray_id")},
         )
@@ -101,8 +102,7 @@ def autovacuum_off(samples: Sequence[Sample]) -> Iterator[Finding]:
                 reading.subject,
                 f"autovacuum_enabled is off for {reading.subject}, which has {reading.value:,} dead rows beside "
                 f"{reading.detail['live_rows']:,} live ones",
-                f"ALTER TABLE … .{reading.subject} RESET (autovacuum_enabled); "
-                "`lastro doctor --settings` has the statement",
+                f"{reading.detail['alter_it']} RESET (autovacuum_enabled);",
             )
 
 
@@ -130,7 +130,11 @@ def autovacuum_behind(samples: Sequence[Sample]) -> Iterator[Finding]:
         threshold, ago_s = detail["threshold"], detail["vacuumed_ago_s"]
         if threshold is None or not detail["enabled"]:
             continue
-        if dead < BEHIND_TIMES * threshold or dead < detail["live_rows"] or (ago_s is not None and ago_s < BEHIND_MIN_S):
+        if (
+            dead < BEHIND_TIMES * threshold
+            or dead < detail["live_rows"]
+            or (ago_s is not None and ago_s < BEHIND_MIN_S)
+        ):
             continue
         yield Finding(
             "autovacuum_behind",
@@ -172,15 +176,15 @@ def backlog_stands(samples: Sequence[Sample]) -> Iterator[Finding]:
 def hot_without_need(samples: Sequence[Sample]) -> Iterator[Finding]:
     """An account is kept hot that hardly anybody credits, and whose debits pay for it."""
     for reading in samples[-1].named("hot_account_credits"):
-        credits, debits = _number(reading.value), reading.detail["debits"]
-        if credits >= HOT_CREDITS_MIN or debits < HOT_CREDITS_MIN:
+        came, went = _number(reading.value), reading.detail["debits"]
+        if came >= HOT_CREDITS_MIN or went < HOT_CREDITS_MIN:
             continue
         account, currency = reading.detail["account"], reading.detail["currency"]
         yield Finding(
             "hot_without_need",
             "notice",
             reading.subject,
-            f"in an hour {credits:.0f} entries came to it and {debits} went from it: it is kept hot, so each of its "
+            f"in an hour {came:.0f} entries came to it and {went} went from it: it is kept hot, so each of its "
             "debits sums its tail, and few credits gain by it",
             f'hot_account_credits of "{reading.subject}" at {HOT_CREDITS_MIN} an hour or more',
             f"`lastro keep {account} {currency} direct`",

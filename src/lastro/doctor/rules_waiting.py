@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from lastro.doctor.finding import Finding, page_of
-from lastro.doctor.on_sessions import IDLE_IN_TRANSACTION
+from lastro.doctor.on_sessions import IDLE_IN_TRANSACTION, is_unnamed
 from lastro.doctor.readings import Reading, Sample
 from lastro.doctor.window import Window
 from lastro.model.limits import BETS_SETTLED_MAX
@@ -21,9 +21,11 @@ from lastro.model.limits import BETS_SETTLED_MAX
 SEEN_SHARE_MIN: Final = 0.5
 WAITING_MEAN_MIN: Final = 1.0
 WAITING_SHARE_MIN: Final = 0.2
+NEARLY_ALL_SHARE: Final = 2 / 3
 # A transaction that others wait behind for so long isn't a posting.
 BLOCKER_AGE_MIN_S: Final = 1.0
 BATCH_ACCOUNTS_MIN: Final = 2
+BETWEEN_STATEMENTS_MAX_S: Final = 0.5
 IDLE_MIN_S: Final = 2.0
 # A transaction at work may take its time, unless dead rows pile up behind it.
 OLD_MIN_S: Final = 60.0
@@ -66,8 +68,8 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
     """One transaction at work holds the rows of several accounts while others wait for them: its batch is too large."""
     window = Window(samples)
     for subject in window.subjects("blocking"):
-        seen = [one for one in window.of("blocking", subject) if not _idles(one.detail)]
-        if len(seen) < 2:  # noqa: PLR2004 - once may be chance
+        seen = [one for one in window.of("blocking", subject) if _works(one.detail)]
+        if len(seen) < 2:
             continue
         behind = sorted({each for one in seen for each in one.detail["subjects"] if each.startswith("account ")})
         age_s = max(one.detail.get("age_s") or 0.0 for one in seen)
@@ -80,7 +82,7 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
             "warning",
             subject,
             f"one transaction, {age_s:.1f} s old, holds rows that up to {most:.0f} sessions wait for, {longest_s:.1f} s "
-            f"at the longest: {', '.join(behind[:5])}{' …' if len(behind) > 5 else ''}; "  # noqa: PLR2004 - told, not counted
+            f"at the longest: {', '.join(behind[:5])}{' …' if len(behind) > 5 else ''}; "
             f"its statement: {seen[-1].detail.get('query') or 'unknown'}",
             f"blocking by {subject} for less than {BLOCKER_AGE_MIN_S:.0f} s, or for one account only",
             f"commit smaller batches: `lastro work settle` takes {BETS_SETTLED_MAX} bets a transaction; a job of your own "
@@ -188,17 +190,38 @@ def _contended(samples: Sequence[Sample]) -> Iterator[tuple[str, float, float, d
         return
     busy = max(window.mean("sessions_busy"), 1.0)
     found = []
-    for subject in window.subjects("lock_waits"):
-        waiting, seen = window.mean("lock_waits", subject), window.seen("lock_waits", subject)
-        if waiting < WAITING_MEAN_MIN or waiting / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
+    for subject, waiting in _waiting_by_subject(window).items():
+        seen = sum(count > 0 for count in waiting) / len(samples)
+        mean = sum(waiting) / len(samples)
+        if mean < WAITING_MEAN_MIN or mean / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
             continue
         readings = list(window.of("lock_waits", subject))
-        by_old = sum(any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings)
+        by_old = sum(
+            any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings
+        )
         if by_old * 2 > len(readings):
             continue
         longest_s = max(one.detail["longest_s"] for one in readings)
-        found.append((subject, waiting, busy, {**readings[-1].detail, "longest_s": longest_s}))
+        found.append((subject, mean, busy, {**readings[-1].detail, "longest_s": longest_s}))
     yield from sorted(found, key=lambda each: -each[1])
+
+
+def _waiting_by_subject(window: Window) -> dict[str, list[float]]:
+    """
+    How many wait for what, sample by sample. Waits for rows without a name count for the one that has nearly all waits
+    with a name: who waits for a row's newest version is seen behind its holder, and its place isn't.
+    """
+    counts = {
+        subject: [sample.number("lock_waits", subject) or 0.0 for sample in window.samples]
+        for subject in window.subjects("lock_waits")
+    }
+    unnamed = [subject for subject in counts if is_unnamed(subject)]
+    known = {subject: sum(waiting) for subject, waiting in counts.items() if subject not in unnamed}
+    most = max(known, key=lambda subject: known[subject], default=None)
+    if most is not None and unnamed and known[most] >= NEARLY_ALL_SHARE * sum(known.values()):
+        for subject in unnamed:
+            counts[most] = [one + other for one, other in zip(counts[most], counts.pop(subject), strict=True)]
+    return counts
 
 
 def _is_old(reading: Reading, dead_rows_growth: float) -> bool:
@@ -215,6 +238,11 @@ def _is_old(reading: Reading, dead_rows_growth: float) -> bool:
 
 def _idles(detail: Any) -> bool:
     return str(detail.get("state") or "").startswith(IDLE_IN_TRANSACTION)
+
+
+def _works(detail: Any) -> bool:
+    """Say whether a session is at work: between two statements it idles for moments."""
+    return not _idles(detail) or (detail.get("state_age_s") or 0.0) < BETWEEN_STATEMENTS_MAX_S
 
 
 def _dead_rows_growth(window: Window) -> float:

@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 from lastro.schema.migrations import migrations
 from lastro.sql.catalogue import FULLEST, LEDGER
 
-_STORED: Final = re.compile(r"CREATE TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL)
+_STORED: Final = re.compile(
+    r"CREATE TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL
+)
 _OPTION: Final = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>[\w.]+)")
 KIB: Final = 1_024
 MIB: Final = 1_024 * KIB
@@ -166,9 +168,9 @@ def differing(table: str, options: Mapping[str, str]) -> list[str]:
     return told
 
 
-def storage_sql(table: str, *, ledger: str) -> str:
+def storage_sql(table: str, alter_it: str) -> str:
     """
-    Return the statement that gives a table the storage settings it should have.
+    Return the statements that give a table the storage settings it should have; *alter_it* is how each begins.
     """
     wanted = ", ".join(f"{name} = {value}" for name, value in STORAGE[table].items())
-    return f'ALTER TABLE "{ledger}"."{table}" RESET (autovacuum_enabled); ALTER TABLE "{ledger}"."{table}" SET ({wanted});'
+    return f"{alter_it} RESET (autovacuum_enabled); {alter_it} SET ({wanted});"

@@ -119,10 +119,11 @@ class Readings:
         while left:
             probe = left[0]
             refused = self._statements[probe.statement].refused
-            if refused or (probe.of_ledger and not look.moment["reads_ledger"]):
-                self._kept[probe.name] = (_trouble(probe, refused or NOT_YOURS),)
-            elif not probe.wanted(look):
+            if refused or not probe.wanted(look):
+                # Where a store has no such thing, nothing is missing.
                 self._kept[probe.name] = ()
+            elif probe.of_ledger and not look.moment["reads_ledger"]:
+                self._kept[probe.name] = (_trouble(probe, NOT_YOURS),)
             else:
                 rows = yield step(probe.statement, **probe.params)
                 look.rows[probe.name] = rows

@@ -1,4 +1,4 @@
--- What the sessions are doing: who works, who waits for whom, and since when. Read by the doctor, which changes nothing.
+-- What the sessions are doing: who works, who waits for whom, and since when. The doctor reads it, and changes nothing.
 
 -- name: limit_time
 -- Bound each of the doctor's statements, in its own transaction only, and let the server's own views say whose it is.
@@ -33,8 +33,9 @@ SELECT
 FROM pg_stat_database AS place;
 
 -- name: sessions
--- The sessions of this database that work or hold a transaction, and of others those that keep vacuum from cleaning up.
--- The longest first. Without the rights of pg_monitor others' sessions have no state and aren't found here.
+-- The sessions of this database that work or hold a transaction, and replicas that keep vacuum from cleaning up:
+-- another database's transactions don't. The longest first. Without the rights of pg_monitor others' sessions have no
+-- state and aren't found here.
 -- locks: none   returns: 0 … rows_max rows
 SELECT
     session.pid,
@@ -52,10 +53,13 @@ SELECT
 FROM pg_stat_activity AS session
 WHERE
     session.pid <> pg_backend_pid()
-    AND session.backend_type IN ('client backend', 'walsender')
     AND (
-        (session.datname = current_database() AND session.state <> 'idle')
-        OR session.backend_xmin IS NOT NULL
+        (
+            session.backend_type = 'client backend'
+            AND session.datname = current_database()
+            AND session.state <> 'idle'
+        )
+        OR (session.backend_type = 'walsender' AND session.backend_xmin IS NOT NULL)
     )
 ORDER BY session.xact_start
 LIMIT %(rows_max)s;
@@ -101,7 +105,9 @@ FROM wanted
 LEFT JOIN LATERAL (
     SELECT row_of.account_id, row_of.keeping
     FROM lastro.base AS row_of
-    WHERE wanted.relation = 'lastro.base'::regclass AND row_of.ctid = format('(%%s,%%s)', wanted.page, wanted.place)::tid
+    WHERE
+        wanted.relation = 'lastro.base'::regclass
+        AND row_of.ctid = format('(%%s,%%s)', wanted.page, wanted.place)::tid
 ) AS row_at ON wanted.place IS NOT NULL
 LEFT JOIN lastro.account AS account ON row_at.account_id = account.id
 WHERE wanted.kind IS NOT NULL;

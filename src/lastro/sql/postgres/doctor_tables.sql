@@ -1,7 +1,8 @@
 -- How the ledger's tables are kept: dead rows and who cleans them up, indexes that don't hold, accounts kept hot.
 
 -- name: tables
--- Dead rows, updates that stayed on their page, vacuum and size of the tables that change.
+-- Dead rows, updates that stayed on their page, vacuum and size of the tables that change; and how a statement begins
+-- that gives one other storage settings.
 -- locks: none   returns: 1 row a table
 SELECT
     relation.relname AS name,
@@ -15,7 +16,8 @@ SELECT
         - greatest(pg_stat_get_last_autovacuum_time(relation.oid), pg_stat_get_last_vacuum_time(relation.oid))
     )::double precision AS vacuumed_ago_s,
     pg_table_size(relation.oid) AS table_bytes,
-    coalesce(relation.reloptions, '{}') AS options
+    coalesce(relation.reloptions, '{}') AS options,
+    format('ALTER TABLE %%I.%%I', space.nspname, relation.relname) AS alter_it
 FROM pg_class AS relation
 INNER JOIN pg_namespace AS space ON relation.relnamespace = space.oid
 WHERE space.nspname = (parse_ident('lastro.base'))[1] AND relation.relname = ANY(%(tables)s::text[])
@@ -36,11 +38,12 @@ INNER JOIN pg_class AS index_relation ON index.indexrelid = index_relation.oid
 INNER JOIN pg_class AS table_relation ON index.indrelid = table_relation.oid
 INNER JOIN pg_namespace AS space ON table_relation.relnamespace = space.oid
 WHERE space.nspname = (parse_ident('lastro.base'))[1] AND NOT (index.indisvalid AND index.indisready)
-ORDER BY index.indisunique DESC, index_relation.relname
+ORDER BY index.indisunique DESC, index_relation.relname ASC
 LIMIT %(rows_max)s;
 
 -- name: hot_accounts
--- Accounts that were hot for long, and how much came to them and went from them of late; counted up to entries_max each.
+-- Accounts that were hot for long, and how much came to them and went from them of late, counted up to entries_max
+-- each.
 -- locks: none   returns: 0 … accounts_max rows
 SELECT
     account.name AS account,
