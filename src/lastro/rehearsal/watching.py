@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from lastro.doctor.finding import SEVERITIES
-from lastro.doctor.findings import Finding, find
+from lastro.doctor.documents import finding_document
+from lastro.doctor.finding import SEVERITIES, Finding
+from lastro.doctor.findings import find
 from lastro.doctor.readings import Sample
 from lastro.doctor.taking import Readings
 from lastro.errors import LastroError
@@ -190,16 +191,5 @@ def _drawn(lines: Iterable[Series]) -> list[Series]:
 
 
 def _told(finding: Finding, phase: str, from_s: float) -> dict[str, Any]:
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "subject": finding.subject,
-        "phase": phase,
-        "from_s": round(from_s, 2),
-        "until_s": round(from_s, 2),
-        "windows": 0,
-        "evidence": finding.evidence,
-        "disproved_by": finding.disproved_by,
-        "advice": finding.advice,
-        "page": finding.page,
-    }
+    at_s = round(from_s, 2)
+    return finding_document(finding) | {"phase": phase, "from_s": at_s, "until_s": at_s, "windows": 0}
