@@ -33,6 +33,8 @@ LIVE_MARKETS = 8
 SELECTIONS = ("home", "draw", "away")
 ODDS = {"home": "2.05", "draw": "3.30", "away": "4.00"}
 WON = "home"
+# A queue that delivers at least once delivers twice.
+DELIVERIES = 2
 FUNDS = 1_000_000_000
 STAKE = 100
 STAKE_SPREAD = 900
@@ -197,7 +199,7 @@ class Match:
         """Take the result of the market, and take it again, as a queue that delivers at least once does."""
         message = {"market": DECIDED, "version": 1, "outcomes": {WON: "won"}, "others": "lost", "source": "rehearsal"}
         with lastro.connect(stage.url, ledger=stage.ledger, pool_max=1) as ledger:
-            taken = [ledger.betting.take(message, market=DECIDED).outcome for _ in range(2)]
+            taken = [ledger.betting.take(message, market=DECIDED).outcome for _ in range(DELIVERIES)]
         assert taken == ["recorded", "duplicate"], f"a result and its repetition were {taken}"
 
     def waiting(self, connection: psycopg.Connection[Any], stage: Stage) -> Queue:
