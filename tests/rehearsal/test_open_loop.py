@@ -139,7 +139,7 @@ def test_what_no_answer_came_to_is_tried_again_under_its_key() -> None:
     "changed",
     [
         {"rate": 0}, {"rate": float("nan")}, {"rate": float("inf")}, {"seconds": -1}, {"burst": -1}, {"burst": True},
-        {"clients": 0}, {"clients": 1, "processes": 2}, {"clients": 513}, {"accounts": 1}, {"workers": 17}, {"idle_s": -1},
+        {"clients": 0}, {"clients": 1, "processes": 2}, {"clients": 513}, {"accounts": 0}, {"workers": 17}, {"idle_s": -1},
     ],
 )  # fmt: skip
 def test_impossible_loads_are_refused(changed: dict[str, float]) -> None:

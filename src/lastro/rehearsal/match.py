@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,8 +41,8 @@ FUNDS = 1_000_000_000
 STAKE = 100
 STAKE_SPREAD = 900
 POSTED_AT_ONCE = 1_000
-# Open bets are prepared so many a transaction; each process has accounts of its own for it, so none waits for another.
-PREPARED_AT_ONCE = 100
+# Threads of each process that place the open bets: while one waits for its commit another goes on.
+PREPARERS = 4
 TOLD_EVERY = 500
 # Multiplied by a prime, numbers that follow one another spread over the accounts.
 SPREAD = 7_919
@@ -156,16 +158,19 @@ class Match:
     def prepare(self, stage: Stage, programme: Programme, process: int, tell: Tell) -> None:
         """Place this process's part of the bets that the burst settles."""
         mine = range(process, programme.burst, programme.processes)
-        circle = max(1, programme.accounts // programme.processes)
-        with lastro.connect(stage.url, ledger=stage.ledger, pool_max=1) as ledger, stage.connect() as connection:
-            for start in range(0, len(mine), PREPARED_AT_ONCE):
-                with connection.transaction():
-                    betting = ledger.within(connection).betting
-                    for number in mine[start : start + PREPARED_AT_ONCE]:
-                        account = process + programme.processes * (number // programme.processes % circle)
-                        betting.place(key=f"open:{number}", **_bet(number, bettor(account), DECIDED))
-                if start % TOLD_EVERY == 0:
-                    tell(f"{start} of {len(mine)} open bets placed")
+
+        # Each bet its own transaction: of many in one, two processes would take the slices of exposure in a circle.
+        def place(number: int) -> None:
+            ledger.betting.place(key=f"open:{number}", **_bet(number, bettor(number % programme.accounts), DECIDED))
+
+        with (
+            lastro.connect(stage.url, ledger=stage.ledger, pool_max=PREPARERS) as ledger,
+            ThreadPoolExecutor(PREPARERS) as preparers,
+        ):
+            for start in range(0, len(mine), TOLD_EVERY):
+                tell(f"{start} of {len(mine)} open bets placed")
+                # Exhausted, so that what one of them raises is raised here.
+                deque(preparers.map(place, mine[start : start + TOLD_EVERY]), maxlen=0)
 
     @contextmanager
     def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:

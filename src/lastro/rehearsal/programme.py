@@ -92,8 +92,7 @@ def checked(programme: Programme) -> Programme:
             raise InvalidInput(f"{name} must be above 0; got {number}", argument=name)
     _within("clients", programme.clients, 1, CLIENTS_MAX)
     _within("processes", programme.processes, 1, min(PROCESSES_MAX, programme.clients))
-    # Each process prepares on accounts of its own.
-    _within("accounts", programme.accounts, programme.processes, ACCOUNTS_MAX)
+    _within("accounts", programme.accounts, 1, ACCOUNTS_MAX)
     _within("workers", programme.workers, 1, SETTLERS_MAX)
     _within("burst", programme.burst, 0, BURST_MAX)
     if not 0 <= programme.idle_s <= IDLE_MAX_S:
