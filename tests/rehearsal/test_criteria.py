@@ -34,6 +34,7 @@ p99_ratio_max = 2.0
 longest_over_drain_max = 0.5
 longest_over_batch_max = 1.0
 ratio_counts_from_ms = 20
+longest_counts_from_ms = 20
 
 [afterwards]
 backlog_age_ms_max = 1000
@@ -60,7 +61,7 @@ def written(folder: Path, text: str) -> Path:
 def test_criteria_are_read_from_toml(tmp_path: Path) -> None:
     """A file sets the limits that it names, and no other is judged; it goes to another process as it is."""
     criteria = read_criteria(written(tmp_path, EVERYTHING), "placement")
-    assert len(criteria.limits) == 20
+    assert len(criteria.limits) == 21
     assert criteria.get("placement.p95_ms_max") == 25.5
     assert pickle.loads(pickle.dumps(criteria)) == criteria
     few = read_criteria(written(tmp_path, "[database]\ndeadlocks_max = 0\n"), "placement")
@@ -83,6 +84,7 @@ def test_criteria_are_read_from_toml(tmp_path: Path) -> None:
         ("[placement]\np99_ms_max = -1\n", "must be a number"),
         ("[placement]\nerrors_max = 0.5\n", "must be a whole number"),
         ("[burst]\nratio_counts_from_ms = 5\n", "none of them is set"),
+        ("[burst]\nlongest_counts_from_ms = 5\np99_ratio_max = 2\n", "none of them is set"),
         ("[placement\n", "can't be read"),
         ("#" * 70_000, "more than 65536 bytes"),
     ],

@@ -113,7 +113,7 @@ def test_a_match_fails_on_a_house_kept_direct(server_url: str) -> None:
     The criteria say so, the doctor names the account, and the books balance all the same.
     """
     with nothing_left(server_url):
-        rehearsed = play(server_url, DirectHouse(), rate=80.0, seconds=5.0, burst=500)
+        rehearsed = play(server_url, DirectHouse(), rate=80.0, seconds=3.0, burst=200)
     assert rehearsed.verdict.word == "failed"
     assert {"placement.p99_ms_max", "burst.p99_ms_max"} <= missed(rehearsed)
     assert rehearsed.document["measured"]["unbalanced"] is None

@@ -26,6 +26,7 @@ _SECTIONS: Final[dict[str, dict[str, type]]] = {
         **_LATENCY,
         "p99_ratio_max": float,
         "ratio_counts_from_ms": float,
+        "longest_counts_from_ms": float,
         "longest_over_drain_max": float,
         "longest_over_batch_max": float,
     },
@@ -38,9 +39,11 @@ _SECTIONS: Final[dict[str, dict[str, type]]] = {
     "database": {"deadlocks_max": int},
     "books": {"drift_max": int, "incidents_max": int},
 }
-# It says from where on another one counts, and judges nothing itself.
-_ASIDE: Final = "burst.ratio_counts_from_ms"
-_COMPARISONS: Final = frozenset({"burst.p99_ratio_max", "burst.longest_over_drain_max", "burst.longest_over_batch_max"})
+# They say from where on others count, and judge nothing themselves.
+_ASIDES: Final = {
+    "burst.ratio_counts_from_ms": ("burst.p99_ratio_max",),
+    "burst.longest_counts_from_ms": ("burst.longest_over_drain_max", "burst.longest_over_batch_max"),
+}
 _FILE_BYTES_MAX: Final = 65_536
 
 
@@ -109,11 +112,12 @@ def read_criteria(path: Path, waits_for: str) -> Criteria:
             if name not in _SECTIONS[section]:
                 raise _unknown(path, f"{section}.{name}", waits_for)
             limits[f"{section}.{name}"] = _limit(path, f"{section}.{name}", limit, _SECTIONS[section][name])
-    if _ASIDE in limits and not limits.keys() & _COMPARISONS:
-        raise InvalidInput(
-            f"{path}: {_ASIDE} says from where on {', '.join(sorted(_COMPARISONS))} count, and none of them is set",
-            argument="criteria",
-        )
+    for aside, counted in _ASIDES.items():
+        if aside in limits and not limits.keys() & set(counted):
+            raise InvalidInput(
+                f"{path}: {aside} says from where on {' and '.join(counted)} count, and none of them is set",
+                argument="criteria",
+            )
     if not limits:
         raise InvalidInput(f"{path} sets no criterion; a run without one can't fail", argument="criteria")
     return Criteria(limits, str(path))

@@ -57,7 +57,8 @@ CRITERIA = Criteria(
         # Whatever the machine: who waits for a batch doesn't wait for the settlement.
         "burst.longest_over_drain_max": 0.5,
         # Below it nobody notices, and a ratio of two small numbers says how busy the machine was.
-        "burst.ratio_counts_from_ms": 250.0,
+        "burst.ratio_counts_from_ms": 500.0,
+        "burst.longest_counts_from_ms": 100.0,
         "afterwards.backlog_age_ms_max": 10_000.0,
         "afterwards.backlog_drained_ms_max": 30_000.0,
         "afterwards.tail_drained_ms_max": 10_000.0,

@@ -170,14 +170,9 @@ def _waited(record: Record) -> Iterator[tuple[str, Figure]]:
         return
     yield from _latencies("burst", phases.burst)
     ratio, own = phases.burst.p99_ms / phases.before.p99_ms, phases.burst.own_p99_ms / phases.before.own_p99_ms
-    from_ms = record.criteria.get("burst.ratio_counts_from_ms") or 0.0
-    aside = None
-    if phases.burst.p99_ms < from_ms:
-        aside = f"it counts from {shown(from_ms)} ms on, and they took {shown(phases.burst.p99_ms)} ms"
+    aside = _aside(record, "burst.ratio_counts_from_ms", phases.burst.p99_ms)
     yield "burst.p99_ratio_max", Figure(ratio, own, aside)
-    aside = None
-    if phases.burst.max_ms < from_ms:
-        aside = f"it counts from {shown(from_ms)} ms on, and the longest took {shown(phases.burst.max_ms)} ms"
+    aside = _aside(record, "burst.longest_counts_from_ms", phases.burst.max_ms)
     drained_ms = record.happened.drained_ms
     if drained_ms:
         longest = Figure(phases.burst.max_ms / drained_ms, phases.burst.own_max_ms / drained_ms, aside)
@@ -186,6 +181,11 @@ def _waited(record: Record) -> Iterator[tuple[str, Figure]]:
         batch_ms = max(record.batches_ms)
         longest = Figure(phases.burst.max_ms / batch_ms, phases.burst.own_max_ms / batch_ms, aside)
         yield "burst.longest_over_batch_max", longest
+
+
+def _aside(record: Record, name: str, took_ms: float) -> str | None:
+    from_ms = record.criteria.get(name) or 0.0
+    return f"it counts from {shown(from_ms)} ms on, and they took {shown(took_ms)} ms" if took_ms < from_ms else None
 
 
 def _latencies(section: str, times: Times) -> Iterator[tuple[str, Figure]]:

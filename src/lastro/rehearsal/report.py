@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from lastro.errors import InvalidInput
 from lastro.rehearsal.comparing import compared
-from lastro.rehearsal.drawing import Axis, Hint, Line, Mark, panel
+from lastro.rehearsal.drawing import COLOURS, Axis, Hint, Line, Mark, panel
 from lastro.rehearsal.report_style import STYLE
 
 Document = Mapping[str, Any]
 LATENCY_HEIGHT: Final = 200
 HEIGHT: Final = 92
+OTHER: Final = "the other run"
 _PERCENTILES: Final = (("p50_ms", "p50"), ("p95_ms", "p95"), ("p99_ms", "p99"), ("max_ms", "longest"))
 _COMPARED: Final = ("p50_ms", "p99_ms")
 _WORDS: Final = {
@@ -121,15 +122,18 @@ def _criteria(document: Document) -> Iterator[str]:
 
 
 def _comparison(document: Document, against: Document) -> Iterator[str]:
+    lines = list(compared(against, document))
+    counts = {word: sum(line.direction == word for line in lines) for word in ("better", "worse")}
     yield "<section>"
     yield f"<h2>Against the run of {escape(against['ended_at'])} <small>{escape(against['verdict'])}; dashed below</small></h2>"
+    yield f"<details><summary>{counts['better']} figures are better, {counts['worse']} are worse</summary>"
     yield "<table><thead><tr><th>Figure</th><th>Then</th><th>Now</th><th>Change</th></tr></thead><tbody>"
-    for line in compared(against, document):
+    for line in lines:
         yield (
             f'<tr><td>{escape(line.name)}</td><td class="number">{_shown(line.before)}</td>'
             f'<td class="number">{_shown(line.after)}</td><td class="number {line.direction}">{escape(line.change)}</td></tr>'
         )
-    yield "</tbody></table></section>"
+    yield "</tbody></table></details></section>"
 
 
 def _charts(document: Document, axis: Axis, against: Document | None) -> Iterator[str]:
@@ -161,7 +165,7 @@ def _latency(document: Document, axis: Axis, against: Document | None) -> Iterat
     if against is not None:
         lines += [
             Line(
-                f"{label}, the other run",
+                OTHER,
                 [(stretch["at_s"], stretch[name]) for stretch in against["stretches"]],
                 colour,
                 dashed=True,
@@ -203,16 +207,19 @@ def _reading(name: str, readings: Sequence[Document], axis: Axis, against: Docum
         for colour, one in enumerate(readings):
             other = others.get((name, one["subject"]))
             if other is not None:
-                lines.append(Line(f"{one['subject'] or name}, the other run", _points(other), colour, dashed=True))
+                lines.append(Line(OTHER, _points(other), colour, dashed=True))
     title = name.replace("_", " ")
-    legend = lines if len(readings) > 1 or readings[0]["subject"] or against is not None else []
+    named = len(readings) > 1 or readings[0]["subject"]
+    legend = [line for line in lines if named or line.dashed]
     yield _figure(title, readings[0]["unit"], legend, panel(axis, lines, height=HEIGHT, title=title))
 
 
 def _figure(title: str, unit: str, legend: Sequence[Line], drawn: str) -> str:
+    # The other run's lines have the colours of this one's, so one key says it for all of them.
+    told = [line for line in legend if not line.dashed] + [line for line in legend if line.dashed][:1]
     keys = "".join(
-        f'<span class="key c{line.colour % 6}{" dashed" if line.dashed else ""}">{escape(line.label)}</span>'
-        for line in legend
+        f'<span class="key{" dashed" if line.dashed else f" c{line.colour % COLOURS}"}">{escape(line.label)}</span>'
+        for line in told
     )
     return f"<figure><figcaption><b>{escape(title)}</b> <small>{escape(unit)}</small>{keys}</figcaption>\n{drawn}\n</figure>"
 
