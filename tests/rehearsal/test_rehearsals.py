@@ -7,9 +7,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -24,6 +25,7 @@ from lastro.rehearsal.programme import Programme
 from lastro.rehearsal.rehearsing import Rehearsed, rehearse
 from lastro.rehearsal.scenario import Scenario
 from lastro.rehearsal.stage import OtherLedgersThere, Stage
+from tests.support.pgbouncer import pgbouncer_before
 
 SCHEMAS = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname ~ '^(rehearsal|marketplace)_' ORDER BY 1"
 TRIES_MAX = 3
@@ -158,6 +160,21 @@ def test_a_charging_run_beside_debits(server_url: str) -> None:
     ]
     idle = [line for line in rehearsed.document["readings"] if line["name"] == "sessions_idle_in_transaction"]
     assert max(value for _, value in idle[0]["points"]) >= 1
+
+
+@pytest.mark.req("3.12")
+def test_everything_goes_through_a_pooler(server_url: str, need: Callable[[str], Path]) -> None:
+    """
+    Through PgBouncer in transaction mode with a pool of two: nothing is told to it, and nothing fails.
+
+    Its release of Debian loses prepared statements; the rehearsal sees that somebody stands in between.
+    """
+    with pgbouncer_before(server_url, need("pgbouncer"), pool_size=2) as pooled, nothing_left(server_url):
+        rehearsed = play(pooled, Match(), rate=20.0, seconds=3.0, burst=60, accounts=20)
+    measured = rehearsed.document["measured"]
+    assert (measured["completed"], measured["errors"], measured["unbalanced"]) == (measured["arrivals"], {}, None)
+    assert (measured["settled"], measured["incidents"]) == (60, 0)
+    assert "pooler_between" in {line["name"] for line in rehearsed.document["readings"]}
 
 
 def test_a_database_with_other_ledgers_is_refused_until_told_twice(server_url: str, ledger_name: str) -> None:

@@ -23,7 +23,7 @@ from lastro.rehearsal.persisting import persistently
 from lastro.rehearsal.programme import Programme
 from lastro.rehearsal.roles import PaymasterFacts, work_as_paymaster
 from lastro.rehearsal.scenario import Defaults, Part, Queue, Tell
-from lastro.rehearsal.stage import CONNECT_TIMEOUT_S, Stage
+from lastro.rehearsal.stage import Stage
 from lastro.workers.consolidator import Consolidator
 from lastro.workers.loop import Worker
 
@@ -134,7 +134,7 @@ class Till:
     """
 
     def __init__(self, stage: Stage, shop: Shop, shapes: Sequence[Order]) -> None:
-        self._url, self._shop, self._shapes = stage.named("rehearsal checkout"), shop, shapes
+        self._stage, self._shop, self._shapes = stage, shop, shapes
         self._connection: psycopg.Connection[Any] | None = self._connect()
 
     def check_out(self, number: int) -> int:
@@ -157,15 +157,14 @@ class Till:
             self._connection = None
 
     def _connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        return self._stage.connect("rehearsal checkout")
 
 
 def hire_consolidator(stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]:
     """
     Return the product's own consolidator.
     """
-    ledger = lastro.connect(stage.named("rehearsal workers"), ledger=stage.ledger, pool_max=1)
-    return [Consolidator(ledger, stopping=stopping)]
+    return [Consolidator(stage.open_ledger("rehearsal workers"), stopping=stopping)]
 
 
 def pay(line: Line, stage: Stage, accounts: Sequence[str], seed: int) -> PaymasterFacts:

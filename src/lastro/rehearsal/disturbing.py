@@ -52,16 +52,15 @@ def sit_idle(line: Line, stage: Stage, programme: Programme) -> Event:
 
     A server that doesn't let that be ends it sooner (`idle_in_transaction_session_timeout`), which is its good right.
     """
-    with psycopg.connect(stage.named("rehearsal idle report")) as connection:
+    with stage.connect("rehearsal idle report") as connection:
         began = line.wait_for_start()
         if line.stopped(max(0.0, began + programme.idle_at_s - time.monotonic())):
             return Event(programme.idle_at_s, programme.idle_at_s, "an idle transaction that never began")
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         connection.execute(sql.SQL("SELECT count(*) FROM {}.account").format(sql.Identifier(stage.ledger)))
         line.stopped(programme.idle_s)
         with suppress(psycopg.OperationalError):
-            connection.execute("SELECT 1")
-            connection.rollback()
+            connection.execute("ROLLBACK")
         return Event(programme.idle_at_s, time.monotonic() - began, "a transaction left open")
 
 

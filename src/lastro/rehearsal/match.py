@@ -140,7 +140,7 @@ class Match:
 
     def set_up(self, stage: Stage, programme: Programme) -> None:
         """Open the markets, and an account with money for everybody who bets."""
-        with lastro.connect(stage.url, ledger=stage.ledger, pool_max=1) as ledger, stage.connect() as connection:
+        with stage.open_ledger() as ledger, stage.connect() as connection:
             ledger.migrate()
             self.open_markets(ledger)
             for start in range(0, programme.accounts, POSTED_AT_ONCE):
@@ -165,7 +165,7 @@ class Match:
             ledger.betting.place(key=f"open:{number}", **_bet(number, bettor(number % programme.accounts), DECIDED))
 
         with (
-            lastro.connect(stage.url, ledger=stage.ledger, pool_max=PREPARERS) as ledger,
+            stage.open_ledger(pool_max=PREPARERS) as ledger,
             ThreadPoolExecutor(PREPARERS) as preparers,
         ):
             for start in range(0, len(mine), TOLD_EVERY):
@@ -176,8 +176,7 @@ class Match:
     @contextmanager
     def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:
         """Give clients that place one bet an arrival, each by the ledger's own method."""
-        url = stage.named("rehearsal placement")
-        with lastro.connect(url, ledger=stage.ledger, pool_max=count) as ledger:
+        with stage.open_ledger("rehearsal placement", pool_max=count) as ledger:
             place = partial(self.place, ledger, programme)
             yield [persistently(place, seconds=programme.seconds) for _ in range(count)]
 
@@ -198,13 +197,12 @@ class Match:
 
     def hire_settler(self, stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]:
         """Return the product's own settler."""
-        url = stage.named("rehearsal settlement")
-        return [Settler(lastro.connect(url, ledger=stage.ledger, pool_max=1), stopping=stopping)]
+        return [Settler(stage.open_ledger("rehearsal settlement"), stopping=stopping)]
 
     def begin_burst(self, stage: Stage, programme: Programme) -> None:
         """Take the result of the market, and take it again, as a queue that delivers at least once does."""
         message = {"market": DECIDED, "version": 1, "outcomes": {WON: "won"}, "others": "lost", "source": "rehearsal"}
-        with lastro.connect(stage.url, ledger=stage.ledger, pool_max=1) as ledger:
+        with stage.open_ledger() as ledger:
             taken = [ledger.betting.take(message, market=DECIDED).outcome for _ in range(DELIVERIES)]
         assert taken == ["recorded", "duplicate"], f"a result and its repetition were {taken}"
 
@@ -230,7 +228,7 @@ def hire_keepers(stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]
     """
 
     def open_ledger() -> lastro.Ledger:
-        return lastro.connect(stage.named("rehearsal workers"), ledger=stage.ledger, pool_max=2)
+        return stage.open_ledger("rehearsal workers", pool_max=2)
 
     return [
         Consolidator(open_ledger(), stopping=stopping),

@@ -53,9 +53,8 @@ class DirectHouse(Match):
     @contextmanager
     def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:
         """Give clients that credit the house and place a bet in one transaction of their own."""
-        url = stage.named("rehearsal placement")
-        with lastro.connect(url, ledger=stage.ledger, pool_max=1) as ledger, ExitStack() as held:
-            tills = [held.enter_context(psycopg.connect(url, autocommit=True)) for _ in range(count)]
+        with stage.open_ledger() as ledger, ExitStack() as held:
+            tills = [held.enter_context(stage.connect("rehearsal placement")) for _ in range(count)]
             visits = [partial(_credit_and_place, ledger, till, programme) for till in tills]
             yield [persistently(visit, seconds=programme.seconds) for visit in visits]
 
@@ -70,7 +69,7 @@ class OneTransaction(Match):
     def hire_settler(self, stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]:
         """Return a settler whose only batch is the whole market."""
         del stopping
-        return [SettlerOfAll(lastro.connect(stage.named("rehearsal settlement"), ledger=stage.ledger, pool_max=1))]
+        return [SettlerOfAll(stage.open_ledger("rehearsal settlement"))]
 
 
 class SettlerOfAll:

@@ -85,7 +85,7 @@ class Prepaid:
 
     def set_up(self, stage: Stage, programme: Programme) -> None:
         """Open an account with money for every customer, and begin the jobs."""
-        with lastro.connect(stage.url, ledger=stage.ledger, pool_max=1) as ledger, stage.connect() as connection:
+        with stage.open_ledger() as ledger, stage.connect() as connection:
             ledger.migrate()
             ledger.register_kinds(lastro.PREPAID)
             for start in range(0, programme.accounts, POSTED_AT_ONCE):
@@ -104,8 +104,7 @@ class Prepaid:
     @contextmanager
     def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:
         """Give clients that spend or top up once an arrival."""
-        url = stage.named("rehearsal debit")
-        with lastro.connect(url, ledger=stage.ledger, pool_max=count) as ledger:
+        with stage.open_ledger("rehearsal debit", pool_max=count) as ledger:
 
             def move(number: int) -> int:
                 account = customer((number * SPREAD + programme.seed) % programme.accounts)
@@ -158,7 +157,7 @@ def hire_charger(stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]
     """
     Return the product's own charger, on the stage's table of jobs.
     """
-    ledger = lastro.connect(stage.named("rehearsal charging"), ledger=stage.ledger, pool_max=1)
+    ledger = stage.open_ledger("rehearsal charging")
     return [Charger(ledger, JobTable(stage), stopping=stopping)]
 
 

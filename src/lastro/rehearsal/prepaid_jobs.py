@@ -13,7 +13,7 @@ from psycopg import sql
 
 import lastro
 from lastro.charging import Job
-from lastro.rehearsal.stage import CONNECT_TIMEOUT_S, Stage
+from lastro.rehearsal.stage import Stage
 
 _CREATE = """
 CREATE SCHEMA IF NOT EXISTS {marketplace};
@@ -78,7 +78,7 @@ class JobTable:
     """
 
     def __init__(self, stage: Stage) -> None:
-        self._url, self._names = stage.named("rehearsal charging"), stage.names()
+        self._stage, self._names = stage, stage.names()
         self._connection: psycopg.Connection[Any] | None = None
 
     @contextmanager
@@ -86,7 +86,7 @@ class JobTable:
         """Begin a transaction; a server that isn't there is the ledger's own fault, which the charger outlives."""
         try:
             if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+                self._connection = self._stage.connect("rehearsal charging")
             with self._connection.transaction():
                 yield self._connection
         except psycopg.OperationalError as error:

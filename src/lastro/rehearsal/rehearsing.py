@@ -170,7 +170,7 @@ def _drain_tail(stage: Stage) -> float:
 
 def _audit(stage: Stage, scenario: Scenario, record: Record) -> Remains:
     answered = [number for number, good in zip(record.visits.numbers, record.visits.succeeded, strict=True) if good]
-    with lastro.connect(stage.url, ledger=stage.ledger, pool_max=1) as ledger, stage.connect() as connection:
+    with stage.open_ledger() as ledger, stage.connect() as connection:
         reconciliation = reconcile(ledger)
         unbalanced = scenario.audit(ledger, connection, stage, answered) or imbalance(ledger)
         # A server that was killed counts from nothing again.

@@ -24,6 +24,9 @@ from lastro.rehearsal.marketplace import Shop, Tables
 
 NAME_BYTES = 4
 CONNECT_TIMEOUT_S = 10
+# psycopg's own: a statement is prepared when it comes for the sixth time.
+PREPARE_THRESHOLD = 5
+APPLICATION = "rehearsal"
 OTHERS_SHOWN_MAX = 5
 
 # A ledger is known by the tables that no other schema has together.
@@ -49,26 +52,37 @@ class Stage:
     """
     A database, and the names of a ledger and of an application's schema in it. Goes to other processes as it is.
 
-    `server` is the server where it is the rehearsal's own, and nobody else's.
+    `server` is the server where it is the rehearsal's own, and nobody else's. `prepared` is false behind a pooler, which
+    may lose prepared statements.
     """
 
     url: str
     ledger: str
     marketplace: str
     server: EmbeddedServer | None = field(default=None, compare=False)
+    prepared: bool = True
 
     def named(self, application: str) -> str:
         """Return the URL for connections that say whose they are: whoever looks at the server sees it there."""
         return f"{self.url}{'&' if '?' in self.url else '?'}application_name={quote(application)}"
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self, application: str = APPLICATION) -> psycopg.Connection[Any]:
         """Return a connection of the application's: autocommit, so that `transaction()` begins and ends each one."""
-        return psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        return psycopg.connect(
+            self.named(application),
+            autocommit=True,
+            connect_timeout=CONNECT_TIMEOUT_S,
+            prepare_threshold=PREPARE_THRESHOLD if self.prepared else None,
+        )
+
+    def open_ledger(self, application: str = APPLICATION, *, pool_max: int = 1) -> lastro.Ledger:
+        """Return the ledger on connections of its own; the caller closes it."""
+        return lastro.connect(self.named(application), ledger=self.ledger, pool_max=pool_max, prepared=self.prepared)
 
     @contextmanager
     def open_shop(self) -> Iterator[Shop]:
         """Give the marketplace of this stage, for as long as the `with` lasts."""
-        with lastro.connect(self.url, ledger=self.ledger, pool_max=2) as ledger:
+        with self.open_ledger(pool_max=2) as ledger:
             yield Shop(ledger, Tables(self.marketplace))
 
     def names(self) -> dict[str, sql.Identifier]:
@@ -86,8 +100,9 @@ def set_stage(url: str | None, *, beside_others: bool) -> Iterator[Stage]:
     """
     name = secrets.token_hex(NAME_BYTES)
     with _server(url) as (libpq_url, server):
-        stage = Stage(libpq_url, f"rehearsal_{name}", f"marketplace_{name}", server)
         try:
+            prepared = server is not None or not _is_pooled(libpq_url)
+            stage = Stage(libpq_url, f"rehearsal_{name}", f"marketplace_{name}", server, prepared)
             if not beside_others:
                 _refuse_others(stage)
             try:
@@ -122,6 +137,13 @@ def _server(url: str | None) -> Iterator[tuple[str, EmbeddedServer | None]]:
                 argument="url",
             )
         yield without_driver(url), None
+
+
+def _is_pooled(url: str) -> bool:
+    """Say whether a pooler stands in between: it tells its clients a session's number of its own making."""
+    with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S, prepare_threshold=None) as connection:
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+        return row != (connection.info.backend_pid,)
 
 
 def _refuse_others(stage: Stage) -> None:

@@ -71,7 +71,7 @@ def watch(line: Line, stage: Stage, scenario: Scenario) -> Watched:
     Take a sample every half a second until told to stop. A server that isn't there for a while leaves a gap.
     """
     watched = Watched()
-    with Readings(stage.named("rehearsal doctor"), ledger=stage.ledger) as readings:
+    with Readings(stage.named("rehearsal doctor"), ledger=stage.ledger, prepared=stage.prepared) as readings:
         connection = stage.connect()
         began = line.wait_for_start()
         due = began
