@@ -38,7 +38,7 @@ WAL_SEGMENTS_KEPT: Final = 6
 DEAD_ROWS: Final = 30_000
 FINISHED_WITHIN_S: Final = 20.0
 # For the doctor, and for traffic that has its connections already.
-CONNECTIONS_LEFT: Final = 4
+CONNECTIONS_LEFT: Final = 3
 
 Traffic = Callable[[Ledger, int, int], object]
 Terms = dict[str, Any]
