@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,7 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(page.page_of([result]), encoding="utf-8")
         print(f"written: {file}")
-    return 0
+    for part, error in run.failed.items():
+        print(f"{part} failed: {error}", file=sys.stderr)
+    return 1 if run.failed else 0
 
 
 def measure(run: Run, names: list[str]) -> None:
@@ -97,8 +100,17 @@ def measure(run: Run, names: list[str]) -> None:
         run.note("commit_of_one_row", p50_us=run.server.commit_us())
         for name in names:
             if flush == FAST or name in run.scale.slow_parts:
-                PARTS[name](run)
+                measure_part(run, name)
     run.server.delay_flush(0)
+
+
+def measure_part(run: Run, name: str) -> None:
+    """A part that fails says so and takes nothing with it: what the others measured is written all the same."""
+    try:
+        PARTS[name](run)
+    except Exception as error:  # noqa: BLE001  (whatever it was, it is said, and the run ends with 1)
+        run.failed[f"{name}.{run.flush}"] = f"{type(error).__name__}: {error}"
+        run.say(f"{name}.{run.flush} FAILED\n{traceback.format_exc()}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -30,6 +30,7 @@ class Run:
     say: Callable[[str], None]
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     not_measured: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._seeds = count(self.seed)

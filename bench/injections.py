@@ -36,9 +36,10 @@ LOOK_EVERY_S: Final = 0.2
 HEALTHY: Final = "healthy"
 WAL_SEGMENTS_KEPT: Final = 6
 DEAD_ROWS: Final = 30_000
+DEAD_BETS: Final = 120_000
 FINISHED_WITHIN_S: Final = 20.0
 # For the doctor, and for traffic that has its connections already.
-CONNECTIONS_LEFT: Final = 4
+CONNECTIONS_LEFT: Final = 3
 
 Traffic = Callable[[Ledger, int, int], object]
 Terms = dict[str, Any]
@@ -394,6 +395,46 @@ def hot_for_nothing(ground: Ground) -> Iterator[Terms]:
 
 
 @contextmanager
+def counter_of_the_host(ground: Ground) -> Iterator[Terms]:
+    """Every client counts in one row of the application's own."""
+    ground.execute("CREATE TABLE visits (id int PRIMARY KEY, n bigint)", "INSERT INTO visits VALUES (1, 0)")
+    with ExitStack() as stack:
+        theirs = [stack.enter_context(ground.connected("counting")) for _ in range(CONTENDERS)]
+
+        def visit(_: Ledger, client: int, __: int) -> None:
+            with theirs[client].transaction():
+                theirs[client].execute("UPDATE visits SET n = n + 1 WHERE id = 1")
+                theirs[client].execute("SELECT pg_sleep(0.003)")
+
+        with traffic(ground.ledger, ground, clients=CONTENDERS, work=visit):
+            yield {}
+    ground.execute("DROP TABLE visits")
+
+
+@contextmanager
+def nobody_settles(ground: Ground) -> Iterator[Terms]:
+    """A result came in minutes ago, and no settler runs."""
+    ground.ledger.betting.open_market("final", CURRENCY, odds={"home": "2.00", "away": "2.00"})
+    ground.ledger.betting.result("final", {"home": "won"}, others="lost")
+    ground.execute("UPDATE open_result SET opened_at = now() - interval '5 minutes'")
+    yield {}
+    ground.ledger.betting.settle()
+
+
+@contextmanager
+def autovacuum_asleep(ground: Ground) -> Iterator[Terms]:
+    """Autovacuum is on and looks once a day; a hundred thousand bets came and went."""
+    ground.execute("ALTER SYSTEM SET autovacuum_naptime = '1d'", "SELECT pg_reload_conf()")
+    ground.execute(
+        f"INSERT INTO open_bet SELECT 1, n FROM generate_series(1, {DEAD_BETS}) AS n",
+        "DELETE FROM open_bet WHERE market_id = 1",
+        "SELECT pg_stat_force_next_flush()",
+    )
+    yield {}
+    ground.execute("VACUUM open_bet", "ALTER SYSTEM RESET autovacuum_naptime", "SELECT pg_reload_conf()")
+
+
+@contextmanager
 def no_connections_left(ground: Ground) -> Iterator[Terms]:
     """Connections that do nothing take all that the server has."""
     with ExitStack() as stack:
@@ -428,5 +469,8 @@ INJECTIONS: Final = (
     Injection("no partition ahead", "partition_missing", no_partition_ahead, clients=2),
     Injection("drift", "drift", drifted_balance, clients=2),
     Injection("hot for nothing", "hot_without_need", hot_for_nothing, clients=2),
+    Injection("counter of the host's", "shared_rows", counter_of_the_host, seconds=1.2, clients=2),
+    Injection("nobody settles", "backlog_stands", nobody_settles, clients=2),
+    Injection("autovacuum asleep", "autovacuum_behind", autovacuum_asleep, clients=2),
     Injection("no connections left", "connections", no_connections_left, clients=2),
 )  # fmt: skip

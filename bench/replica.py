@@ -4,7 +4,6 @@ A streaming replica of a running server of the wheel's, made by pg_basebackup, i
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import tempfile
@@ -22,7 +21,6 @@ from lastro.embedded.privileges import server_account, with_reach
 
 UP_WITHIN_S: Final = 30.0
 LOOK_EVERY_S: Final = 0.05
-SIGTERM_FAST: Final = "fast"
 
 
 @contextmanager
@@ -52,7 +50,7 @@ def replica_of(url: str, *, name: str = "replica") -> Iterator[str]:
             **{**_server(source), "host": str(folder), "port": str(port)}, dbname=str(source["dbname"])
         )
         with (folder / "lock").open("wb") as lock:
-            pid = account.spawn(
+            account.spawn(
                 [
                     str(binaries.path("postgres")), "-D", str(data), "-c", f"port={port}", "-c", "listen_addresses=", "-c", "fsync=off",
                     "-c", f"unix_socket_directories={folder}", "-c", f"cluster_name={name}",
@@ -64,8 +62,7 @@ def replica_of(url: str, *, name: str = "replica") -> Iterator[str]:
             _until_it_answers(replica, folder / "log")
             yield replica
         finally:
-            account.run([str(binaries.path("pg_ctl")), "stop", "-D", str(data), "-m", SIGTERM_FAST])
-            _until_gone(pid)
+            account.run([str(binaries.path("pg_ctl")), "stop", "-D", str(data), "-m", "immediate"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -92,13 +89,3 @@ def _until_it_answers(url: str, log: Path) -> None:
         except psycopg.OperationalError:
             assert time.monotonic() < deadline, f"the replica did not start:\n{log.read_text()}"
             time.sleep(LOOK_EVERY_S)
-
-
-def _until_gone(pid: int) -> None:
-    deadline = time.monotonic() + UP_WITHIN_S
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(LOOK_EVERY_S)

@@ -39,7 +39,7 @@ def result_of(run: Run, *, began: datetime, command: list[str], parts: Sequence[
         "settings": run.server.settings(),
         "slow_flush": run.server.slow_flush_made,
         "figures": run.figures,
-        "not_measured": run.not_measured,
+        "not_measured": run.not_measured | {part: f"failed: {error}" for part, error in run.failed.items()},
         "targets": [
             {
                 "what": verdict.target.what,

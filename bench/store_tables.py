@@ -153,10 +153,15 @@ def sqlite_floor(url: str) -> Write:
 
 
 def copy_sqlite_tables(ledger_url: str, bare_url: str) -> None:
-    """Make the ledger's history and tail, with their indexes and triggers, in another file."""
+    """Make the ledger's tables in another file, with the indexes and triggers of its history and its tail."""
     ledger, bare = sqlite_connection(ledger_url), sqlite_connection(bare_url)
-    query = "SELECT sql FROM sqlite_master WHERE tbl_name IN (?, ?) AND sql IS NOT NULL ORDER BY rootpage = 0, rootpage"
-    for (statement,) in ledger.execute(query, (f"{LEDGER}_transfer", f"{LEDGER}_tail")).fetchall():
+    query = """
+        SELECT sql FROM sqlite_master
+        WHERE sql IS NOT NULL AND (tbl_name IN (:transfer, :tail) OR (type = 'table' AND name LIKE :of_the_ledger))
+        ORDER BY type <> 'table', rootpage
+    """
+    names = {"transfer": f"{LEDGER}_transfer", "tail": f"{LEDGER}_tail", "of_the_ledger": f"{LEDGER}_%"}
+    for (statement,) in ledger.execute(query, names).fetchall():
         bare.execute(statement)
     ledger.close()
     bare.close()

@@ -20,8 +20,8 @@ from psycopg import sql
 import lastro
 from lastro import AsyncLedger, Ledger
 from lastro.embedded import EmbeddedServer
-from lastro.testing import temporary_ledger
 from lastro.testing.temporary import THROW_AWAY_SETTINGS
+from tests.support.emptied import EmptiedLedgers
 from tests.support.firebird import firebird_server
 from tests.support.folders import throw_away_in_memory
 from tests.support.mariadb import mariadb_server
@@ -41,7 +41,7 @@ throw_away_in_memory()
 
 
 @pytest.fixture(scope="session")
-def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Iterator[str]:
+def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str, emptied_ledgers: EmptiedLedgers) -> Iterator[str]:
     """
     The libpq URL of this worker's own database on a real PostgreSQL.
 
@@ -51,6 +51,7 @@ def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Iterato
     if given:
         with _own_database(given, worker) as url:
             yield url
+            emptied_ledgers.leave(url, drops=True)
         return
     # Under xdist each worker gets a folder below the run's own; the server is started by the first that comes.
     folder = tmp_path_factory.getbasetemp()
@@ -59,12 +60,13 @@ def server_url(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Iterato
     try:
         with _own_database(server.url, worker) as url:
             yield url
+            emptied_ledgers.leave(url, drops=False)
     finally:
         server.release()
 
 
 @pytest.fixture(scope="session")
-def mariadb_url() -> Iterator[str]:
+def mariadb_url(emptied_ledgers: EmptiedLedgers) -> Iterator[str]:
     """
     The URL of a real MariaDB: LASTRO_TEST_MARIADB_URL, or a server of this worker's own.
 
@@ -73,10 +75,12 @@ def mariadb_url() -> Iterator[str]:
     given = os.environ.get(MARIADB_URL_VARIABLE)
     if given:
         yield given
+        emptied_ledgers.leave(given, drops=True)
         return
     mariadbd = require("mariadbd", name="mariadb")
     with mariadb_server(mariadbd, require("mariadb-install-db", name="mariadb")) as url:
         yield url
+        emptied_ledgers.leave(url, drops=False)
 
 
 @pytest.fixture(scope="session")
@@ -108,10 +112,18 @@ def worker(request: pytest.FixtureRequest) -> str:
     return str(getattr(request.config, "workerinput", {}).get("workerid", "master"))
 
 
+@pytest.fixture(scope="session")
+def emptied_ledgers() -> Iterator[EmptiedLedgers]:
+    """Ledgers of this worker, as if just migrated, on any store: `with emptied_ledgers.one(url) as ledger`."""
+    ledgers = EmptiedLedgers()
+    yield ledgers
+    ledgers.close()
+
+
 @pytest.fixture
-def ledger(server_url: str) -> Iterator[Ledger]:
+def ledger(server_url: str, emptied_ledgers: EmptiedLedgers) -> Iterator[Ledger]:
     """A migrated ledger of this test's own."""
-    with temporary_ledger(server_url) as ledger:
+    with emptied_ledgers.one(server_url) as ledger:
         yield ledger
 
 

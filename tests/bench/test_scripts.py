@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import bench.__main__
 from bench import page, pgbench, report, scripts, targets
 from bench.figures import Run
 from bench.loads import Load, alternate, percentile
@@ -107,6 +108,23 @@ def test_the_json_has_all_that_a_figure_needs() -> None:
     assert verdicts["sql.hot.8.F0", "ratio"] is True
     assert verdicts["sql.hot.8.F0", "p99_ratio"] is False
     assert verdicts["sql.hot.32.F0", "ratio"] is None
+
+
+def test_a_part_that_fails_takes_nothing_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured before it and after it is kept, and the page says that it failed and why."""
+
+    def fail(run: Run) -> None:
+        run.note("past.closing", mean_s=0.1)
+        raise ValueError("no such table")
+
+    monkeypatch.setitem(bench.__main__.PARTS, "past", fail)
+    monkeypatch.setitem(bench.__main__.PARTS, "reading", lambda run: run.note("balance.tail_0", p50_ms=0.2))
+    run = _run()
+    for part in ("past", "reading"):
+        bench.__main__.measure_part(run, part)
+    result = report.result_of(run, began=datetime(2026, 1, 1, tzinfo=UTC), command=["bench"])
+    assert {"sql.hot.8.F0", "past.closing.F0", "balance.tail_0.F0"} <= set(result["figures"])
+    assert "past.F0: failed: ValueError: no such table" in page.page_of([result])
 
 
 def test_the_page_says_what_was_not_met_and_not_measured() -> None:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from lastro import Ledger
-from lastro.testing import assert_balanced, temporary_ledger
+from lastro.testing import assert_balanced
 from tests.conformance.adapters import (
     AWAITING_CALLERS,
     BLOCKING_CALLERS,
@@ -28,6 +28,7 @@ from tests.conformance.adapters import (
     sqlite_path,
 )
 from tests.conformance.eyes import FirebirdRaw, MariadbRaw, PostgresRaw, Raw, SqliteRaw
+from tests.support.emptied import EmptiedLedgers
 
 __all__ = ["Raw"]
 
@@ -84,9 +85,9 @@ def store_url(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> str
 
 
 @pytest.fixture
-def ledger(store_url: str) -> Iterator[Ledger]:
+def ledger(store_url: str, emptied_ledgers: EmptiedLedgers) -> Iterator[Ledger]:
     """A migrated ledger of this test's own, on the store under test."""
-    with temporary_ledger(store_url) as ledger:
+    with emptied_ledgers.one(store_url) as ledger:
         yield ledger
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from lastro import Ledger
 from lastro.ledger.points_blocking import Points
-from lastro.testing import Clock, assert_balanced, temporary_ledger
+from lastro.testing import Clock, assert_balanced
 from tests.conformance.conftest import EYES, STORES
 from tests.conformance.eyes import Raw
 from tests.points.members import Club
+from tests.support.emptied import EmptiedLedgers
 from tests.support.fixtures import observer
 
 __all__ = ["observer"]
@@ -49,9 +50,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def ledger(store_url: str, clock: Clock) -> Iterator[Ledger]:
+def ledger(store_url: str, clock: Clock, emptied_ledgers: EmptiedLedgers) -> Iterator[Ledger]:
     """A migrated ledger of this test's own on the store under test, going by the clock; balanced at the end."""
-    with temporary_ledger(store_url, clock=clock) as ledger:
+    with emptied_ledgers.one(store_url, clock=clock) as ledger:
         yield ledger
         assert_balanced(ledger)
 

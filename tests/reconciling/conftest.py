@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lastro import Ledger
-from lastro.testing import temporary_ledger
 from tests.reconciling.planting import Hands
+from tests.support.emptied import EmptiedLedgers
 from tests.support.fixtures import observer, session
 from tests.support.stores import LOCK_TIMEOUT_MS, STORES
 
@@ -17,7 +17,7 @@ __all__ = ["hands", "observer", "session"]
 
 
 @pytest.fixture(params=STORES)
-def hands(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hands]:
+def hands(request: pytest.FixtureRequest, tmp_path: Path, emptied_ledgers: EmptiedLedgers) -> Iterator[Hands]:
     """A ledger on each store, with hands in its tables."""
     path = f"{tmp_path}/ledger.db"
     match request.param:
@@ -25,7 +25,7 @@ def hands(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hands]:
             url = f"sqlite:///{path}"
         case store:
             url = request.getfixturevalue("server_url" if store == "postgres" else "mariadb_url")
-    with temporary_ledger(url, lock_timeout_ms=LOCK_TIMEOUT_MS) as ledger:
+    with emptied_ledgers.one(url, lock_timeout_ms=LOCK_TIMEOUT_MS) as ledger:
         reaching = Hands(ledger, request.param, path if request.param == "sqlite" else url)
         yield reaching
         reaching.close()

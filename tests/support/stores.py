@@ -13,7 +13,6 @@ import pymysql
 import pytest
 
 from lastro import Ledger, SerializationLost
-from lastro.testing import temporary_ledger
 from tests.support.mariadb import arguments_of
 
 T = TypeVar("T")
@@ -49,10 +48,10 @@ def store_url(store: str, request: pytest.FixtureRequest, tmp_path: Path) -> str
 
 
 @pytest.fixture
-def ledger(store: str, store_url: str) -> Iterator[Ledger]:
+def ledger(store: str, store_url: str, request: pytest.FixtureRequest) -> Iterator[Ledger]:
     """A migrated ledger of this test's own, on the store under test."""
     options = {} if store == POSTGRES else {"lock_timeout_ms": LOCK_TIMEOUT_MS}
-    with temporary_ledger(store_url, **options) as ledger:
+    with request.getfixturevalue("emptied_ledgers").one(store_url, **options) as ledger:
         yield ledger
 
 

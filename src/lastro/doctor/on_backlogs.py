@@ -32,6 +32,11 @@ def outbox(rows: Rows, _: Look) -> Iterable[Reading]:
     return _ages("outbox_age", rows, lambda row: row["topic"], ("events",))
 
 
+def imports(rows: Rows, _: Look) -> Iterable[Reading]:
+    """How long the oldest file of each status has waited to be merged."""
+    return _ages("imports_age", rows, lambda row: row["status"], ("files",))
+
+
 def holds(rows: Rows, _: Look) -> Iterable[Reading]:
     """How far past their deadlines holds are."""
     yield Reading("holds_overdue_age", rows[0]["age_s"], "s", detail={"holds": rows[0]["holds"]})
@@ -67,6 +72,14 @@ PROBES: Final = (
     Probe("tail", "doctor_backlogs.tail", tail, {"rows_max": TAIL_ACCOUNTS_MAX}, of_ledger=True),
     Probe("settlement", "doctor_backlogs.settlement", settlement, {"rows_max": ROWS_MAX}, of_ledger=True),
     Probe("outbox", "doctor_backlogs.outbox", outbox, {"scanned_max": SCANNED_MAX}, of_ledger=True),
+    Probe(
+        "imports",
+        "doctor_backlogs.imports",
+        imports,
+        {"scanned_max": SCANNED_MAX},
+        wanted=lambda look: bool(look.moment["has_imports"]),
+        of_ledger=True,
+    ),
     Probe("holds", "doctor_backlogs.holds", holds, {"scanned_max": SCANNED_MAX}, of_ledger=True),
     Probe(
         "incidents",

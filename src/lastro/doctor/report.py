@@ -34,6 +34,7 @@ CHARTS: Final = {
     "tail_age": "age of the tail",
     "settlement_age": "age of settlement",
     "outbox_age": "age of the outbox",
+    "imports_age": "age of imports",
     "holds_overdue_age": "holds past their deadline",
     "dead_rows": "dead rows",
     "hot_update_share": "updates that stayed on their page",

@@ -9,16 +9,17 @@ import pymysql
 import pytest
 
 from lastro import Ledger
-from lastro.testing import assert_balanced, temporary_ledger
+from lastro.testing import assert_balanced
+from tests.support.emptied import EmptiedLedgers
 from tests.support.mariadb import arguments_of
 
 Connect = Callable[..., Any]
 
 
 @pytest.fixture
-def ledger(mariadb_url: str) -> Iterator[Ledger]:
+def ledger(mariadb_url: str, emptied_ledgers: EmptiedLedgers) -> Iterator[Ledger]:
     """A migrated ledger of this test's own, whose books are in order when it is over."""
-    with temporary_ledger(mariadb_url) as ledger:
+    with emptied_ledgers.one(mariadb_url) as ledger:
         yield ledger
         assert_balanced(ledger)
 

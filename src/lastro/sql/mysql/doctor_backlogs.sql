@@ -45,6 +45,11 @@ FROM (
     LIMIT %(scanned_max)s
 ) AS due;
 
+-- name: imports
+-- The oldest file that is to be merged.
+-- locks: none   returns: nothing
+-- refused: merging spreadsheets needs PostgreSQL
+
 -- name: incidents
 -- Drift that nobody has explained, the newest first.
 -- locks: none   returns: 0 … rows_max rows

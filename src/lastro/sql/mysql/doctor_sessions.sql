@@ -26,7 +26,8 @@ SELECT
         SELECT count(*)
         FROM information_schema.tables AS seen
         WHERE concat(seen.table_schema, '.', seen.table_name) = replace('lastro.base', '`', '')
-    ) AS reads_ledger;
+    ) AS reads_ledger,
+    0 AS has_imports;
 
 -- name: connections
 -- How many connections there are, of how many.
@@ -80,7 +81,7 @@ LIMIT %(rows_max)s;
     max(account.name) AS account,
     max(account.currency) AS currency,
     max(base.keeping) AS keeping,
-    concat('[', group_concat(DISTINCT blocking.trx_mysql_thread_id), ']') AS blockers
+    JSON_ARRAYAGG(blocking.trx_mysql_thread_id) AS blockers
 FROM information_schema.innodb_lock_waits AS queued
 INNER JOIN information_schema.innodb_trx AS waiting ON queued.requesting_trx_id = waiting.trx_id
 INNER JOIN information_schema.innodb_trx AS blocking ON queued.blocking_trx_id = blocking.trx_id

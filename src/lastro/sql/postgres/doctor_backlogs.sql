@@ -85,6 +85,22 @@ FROM (
     LIMIT %(scanned_max)s
 ) AS due;
 
+-- name: imports
+-- The oldest file of each status among the scanned_max oldest that are to be merged.
+-- locks: none   returns: 1 row a status
+SELECT
+    waiting.status,
+    count(*) AS files,
+    max(greatest(0, extract(EPOCH FROM clock_timestamp() - waiting.opened_at)))::double precision AS age_s
+FROM (
+    SELECT open_import.status, open_import.opened_at
+    FROM lastro.open_import AS open_import
+    ORDER BY open_import.opened_at
+    LIMIT %(scanned_max)s
+) AS waiting
+GROUP BY waiting.status
+ORDER BY age_s DESC;
+
 -- name: incidents
 -- Drift that nobody has explained, the newest first.
 -- locks: none   returns: 0 … rows_max rows
