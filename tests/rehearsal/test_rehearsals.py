@@ -278,8 +278,8 @@ def test_a_match_passes_through_a_crash_of_the_server() -> None:
 @pytest.mark.timeout(1_800)
 def test_a_match_at_its_default_size(server_url: str) -> None:
     """At the default size this design passes, and the doctor names the mechanism of each planted one."""
-    assert play(server_url, Match(), clients=16, processes=2, accounts=2_000, burst=20_000).verdict.reasons == ()
+    assert play(server_url, Match(), clients=16, processes=2, accounts=10_000, burst=20_000).verdict.reasons == ()
     for planted, code in ((DirectHouse(), "hot_account_direct"), (OneTransaction(), "settlement_batch")):
-        rehearsed = play(server_url, planted, clients=16, processes=2, accounts=2_000)
+        rehearsed = play(server_url, planted, clients=16, processes=2, accounts=10_000)
         assert rehearsed.verdict.word == "failed"
         assert code in {one for one, _ in found(rehearsed)}

@@ -37,7 +37,8 @@ Processes = Annotated[
     int | None, typer.Option("--processes", help="Processes that share the clients.", show_default="2")
 ]
 Accounts = Annotated[
-    int | None, typer.Option("--accounts", help="Between how many accounts the load is spread.", show_default="2,000")
+    int | None,
+    typer.Option("--accounts", help="Between how many accounts the load is spread.", show_default="the scenario's"),
 ]
 Workers = Annotated[
     int | None, typer.Option("--workers", help="Processes that drain the queue of the burst.", show_default="1")
