@@ -8,8 +8,9 @@ READY := $(VENV)/.ready
 # Processes that share the tests; each may start a server of its own.
 TEST_WORKERS ?= 2
 TEST_ARGS ?=
-# The real orders, read from the data folder beside the checkout when it is there.
+# The real orders and seasons, read from the data folder beside the checkout when it is there.
 ORDERS ?= ../shared/data/marketplace/order_items.csv
+MATCHES ?= $(wildcard ../shared/data/football/*.csv)
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 
@@ -34,8 +35,8 @@ $(READY): requirements.lock pyproject.toml $(wildcard $(PLACE)) $(or $(INSTALL),
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## replay real orders on an embedded PostgreSQL 18 and prove the books
-	$(BIN)/lastro demo $(if $(wildcard $(ORDERS)),--orders $(ORDERS)) $(DEMO_ARGS)
+demo: $(READY) ## replay real orders and matches on an embedded PostgreSQL 18 and prove the books
+	$(BIN)/lastro demo $(if $(wildcard $(ORDERS)),--orders $(ORDERS)) $(addprefix --matches ,$(MATCHES)) $(DEMO_ARGS)
 
 up: $(READY) ## an embedded PostgreSQL 18, migrated, with its workers
 	$(BIN)/lastro up

@@ -11,6 +11,7 @@ from typing import Any
 
 import lastro
 from bench.client import resident_kib
+from lastro.model.limits import RECONCILIATION_REST_TIMES
 
 
 def main() -> None:
@@ -27,7 +28,8 @@ def main() -> None:
                 peak_kib.append(resident_kib())
                 return True
 
-            done = ledger.reconcile(full=order.get("full", False), after_batch=look)
+            rest = order.get("rest", RECONCILIATION_REST_TIMES)
+            done = ledger.reconcile(full=order.get("full", False), rest=rest, after_batch=look)
             rounds.append(
                 {
                     "seconds": time.perf_counter() - started,

@@ -12,14 +12,19 @@ import sys
 from typing import Any
 
 import lastro
+from lastro.adopting import importing
 from lastro.adopting.declaration import from_json
 from lastro.engine import postgres
 from tests.adopting.stepping import STEPS
+
+ROWS_A_TRANSACTION = 200
 
 
 def main(url: str, name: str, declaration: str, step: str, statements: str) -> None:
     """Do the step, until so many statements were sent."""
     left, execute = int(statements), postgres.execute
+    # Several transactions, also in a small table.
+    importing.ADOPTION_IMPORT_ROWS_MAX = ROWS_A_TRANSACTION
 
     def counted(*given: Any) -> Any:
         nonlocal left

@@ -90,10 +90,8 @@ def test_a_roll_back_loses_nothing(ledger: Ledger, store: str, store_url: str) -
             ledger.adopting.roll_back("users")
         assert ledger.adopting.status("users").phase == "ledger"
         write(*undone)
-    table.run(f"DELETE FROM {table.name} WHERE {names[0]} = 2")
-    with pytest.raises(AdoptionNotReady, match=gone):
-        ledger.adopting.roll_back("users")
     ledger.debit("customer:2", "BRL", amount=200, key="paid out")
+    table.run(f"DELETE FROM {table.name} WHERE {names[0]} = 2")
     assert ledger.adopting.roll_back("users").done
     assert table.run(f"SELECT {names[1]} FROM {table.name}") == [(100,)]
 

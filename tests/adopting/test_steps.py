@@ -26,8 +26,9 @@ def credit(ledger: Ledger, number: int, amount: int, key: str, **more: Any) -> N
 
 
 @on_every_store
-def test_there_and_back(ledger: Ledger, store_url: str) -> None:
+def test_there_and_back(ledger: Ledger, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the column to the ledger and back, each step twice: the second time nothing is done and nothing changes."""
+    monkeypatch.setattr(importing, "ADOPTION_IMPORT_ROWS_MAX", BATCH)
     table, adopting = OldTable(ledger, store_url), ledger.adopting
     table.add({number: number for number in range(1, BATCH + 2)} | {500: LARGE, 501: 0})
     survey = adopting.survey(table.column)
@@ -144,10 +145,9 @@ def test_out_of_order(ledger: Ledger, store_url: str) -> None:
     adopting.adjust("users", reason="a test", actor="ana")
     adopting.compare("users")
     adopting.cut_over("users")
-    for step in (adopting.shadow, adopting.compare):
-        with pytest.raises(AdoptionNotReady, match="rollback comes first"):
-            step("users")
     with pytest.raises(AdoptionNotReady, match="rollback comes first"):
+        adopting.shadow("users")
+    with pytest.raises(AdoptionNotReady, match="the ledger is the truth"):
         adopting.adjust("users", reason="a test", actor="ana")
     with pytest.raises(AdoptionConflict) as conflict:
         adopting.import_rows(table.column._replace(floor=None, account="c:{" + ID + "}"))

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from lastro.adopting.telling_apart import Moved, Seen, cause_of, read_units, since_agreed
-from lastro.adopting.values import Cause
+from lastro.adopting.words import Cause
 
 pytestmark = pytest.mark.case("C001")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,17 +55,27 @@ class Shop:
 
     def tick(self, after: timedelta = timedelta(0), terms: ChargingTerms | None = None) -> dict[str, int]:
         """What a charger does at that time after the start."""
-        self.table.now = START + after
-        options = {} if terms is None else {"terms": terms}
+        with self.charger(terms) as tick:
+            return tick(after)
+
+    @contextmanager
+    def charger(self, terms: ChargingTerms | None = None) -> Iterator[Callable[..., dict[str, int]]]:
+        """A charger, to be called for each tick with the time after the start."""
+        options: dict[str, Any] = {} if terms is None else {"terms": terms}
         book = opened(self._url, self.ledger._operations.ledger, self._style)._ledger
-        if self._style.name == "blocking":
-            charger: Any = Charger(book, self.table, **options)
-        else:
-            awaited = AsyncTableJobs(self._url, self.ledger._operations.ledger, self.table.now)
-            charger = AsyncCharger(book, awaited, **options)
-        facts = self._style.settle(charger.run_once())
+        awaited = AsyncTableJobs(self._url, self.ledger._operations.ledger, START)
+        charger: Any = (
+            Charger(book, self.table, **options)
+            if self._style.name == "blocking"
+            else AsyncCharger(book, awaited, **options)
+        )
+
+        def tick(after: timedelta = timedelta(0)) -> dict[str, int]:
+            self.table.now = awaited.now = START + after
+            return dict(self._style.settle(charger.run_once()).figures)
+
+        yield tick
         self._style.settle(charger.close())
-        return dict(facts.figures)
 
     def balance(self) -> int:
         """What the client has."""
@@ -191,6 +202,20 @@ def test_a_job_that_is_none_holds_no_other_up(
             assert shop.tick(after) == {"failed": 1, "charged": 1}
         assert [record.getMessage().split()[1] for record in caplog.records] == [bad.id]
     assert shop.table.all()[bad.id] == bad
+
+
+def test_many_bad_jobs_keep_no_good_one_waiting(shop: Shop) -> None:
+    """150 jobs that can't be one, in front of two good ones: those are charged in the second tick, and in each to come."""
+    shop.fund(1_000)
+    with shop.table.transaction() as connection:
+        for number in range(150):
+            shop.table.run(connection, shop.table.insert(job(1_000 + number, look_at=START - HOUR, amount=0)))
+    shop.table.add(job(1), job(2))
+    with shop.charger() as tick:
+        assert tick() == {"failed": 100}
+        assert tick() == {"charged": 2, "failed": 100}
+        assert tick(HOUR) == {"charged": 2, "failed": 100}
+    assert shop.balance() == 960
 
 
 @pytest.mark.case("C076")

@@ -81,10 +81,39 @@ def test_there_and_back_from_the_terminal(run: Run, table: OldTable, declaration
 
     (standing,) = told(run, "status")["adoptions"]
     assert (standing["name"], standing["phase"], standing["rows"]) == ("users", "shadow", 3)
+    assert told(run, "abandon", "users", "--dry-run")["figures"] == {"accounts": 3}
     assert "shadow" in run("adopt", "status", "users").out
     whats = [event["what"] for event in told(run, "events", "users")["events"]]
     assert whats[-1] == "begun"
     assert "rolled back" in run("adopt", "events", "users", "--limit", "1").out
+
+
+def test_to_the_end_from_the_terminal(run: Run, table: OldTable, declaration: str) -> None:
+    """A row that came too late is admitted, what the mirror leaves alone ends with 1, and either end is said."""
+    for step in (("import", declaration), ("shadow", "users"), ("compare", "users"), ("cutover", "users")):
+        told(run, *step)
+    table.run(f"ALTER TABLE {table.name} DISABLE TRIGGER USER")
+    table.add({7: 70})
+    table.run(f"ALTER TABLE {table.name} ENABLE TRIGGER USER")
+    compared = run("adopt", "compare", "users")
+    assert compared.code == 1
+    assert "1 × not_taken_over: the row came among the declared ones after the cut-over" in compared.out
+    advice = told(run, "compare", "users", code=1)["advice"]
+    assert list(advice) == ["not_taken_over"]
+    assert run("adopt", "finish", "users").code == 1
+    told(run, "finish", "users", "--dry-run", code=1)
+    admitted = told(run, "admit", "users", "--row", "7", "--reason", "late", "--actor", "ana")
+    assert admitted["figures"] == {"admitted": 1, "discarded": 0}
+    table.run(f"ALTER TABLE {table.name} ADD CHECK ({table.balance} < 2000)")
+    assert run("post", "--key", "k", "--kind", "top-up", "--debit", "world", "--credit", "customer:1", "--currency", "BRL",
+               "--minor", "1500").code == 0  # fmt: skip
+    mirrored = run("adopt", "mirror", "users")
+    assert mirrored.code == 1
+    assert "account 'customer:1' holds 2500 BRL" in mirrored.out
+    assert run("reverse", "k", "undo").code == 0
+    assert told(run, "finish", "users", "--actor", "ana")["adoption"]["phase"] == "finished"
+    assert "finished" in run("adopt", "status", "users").out
+    assert run("adopt", "abandon", "users", "--keep-balances").code == 1
 
 
 def test_what_goes_wrong_is_said(run: Run, table: OldTable, declaration: str, tmp_path: Path) -> None:
@@ -95,9 +124,13 @@ def test_what_goes_wrong_is_said(run: Run, table: OldTable, declaration: str, tm
     unknown = run("adopt", "compare", "users", "--json")
     assert (unknown.code, unknown.error()["code"]) == (1, "unknown_adoption")
     table.set(2, -1)
+    table.set(1, "NULL")
     planned = run("adopt", "plan", declaration)
     assert planned.code == 1
-    assert "problem: 1 rows have a balance below zero" in planned.out
+    assert "\nproblem: 1 rows have no balance" in planned.out
+    assert "\nproblem: 1 rows have a balance below zero" in planned.out
+    assert "\\u000a" not in planned.out
+    table.set(1, 1000)
     left = run("adopt", "import", declaration)
     assert "1 rows have no account yet" in left.out
     assert "1 × row_without_account" in left.out

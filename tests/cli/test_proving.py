@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lastro.rehearsal import demo
-from lastro.rehearsal.proofs import Proof, Proofs
+from lastro.rehearsal.proof import Proof, Proofs
 from tests.cli.conftest import Run
 
 HOLDS = Proof("the platform's commission", "64159.77", "64159.77")
@@ -31,7 +31,7 @@ def _played(monkeypatch: pytest.MonkeyPatch, *proofs: Proof) -> dict[str, Any]:
 def test_a_demo_whose_proofs_hold_ends_well(run: Run, monkeypatch: pytest.MonkeyPatch, server_url: str) -> None:
     """The proofs are listed with what was expected and found; progress goes to stderr; the exit code is 0."""
     asked = _played(monkeypatch, HOLDS)
-    answer = run("demo", "--orders", "items.csv")
+    answer = run("demo", "--orders", "items.csv", "--matches", "one.csv", "--matches", "two.csv")
     assert answer.code == 0
     assert answer.out.splitlines() == [
         "holds\tproof\texpected\tactual",
@@ -40,6 +40,7 @@ def test_a_demo_whose_proofs_hold_ends_well(run: Run, monkeypatch: pytest.Monkey
     ]
     assert answer.err == "half of it\n"
     assert (asked["orders"], asked["url"]) == (Path("items.csv"), server_url)
+    assert asked["matches"] == [Path("one.csv"), Path("two.csv")]
 
 
 def test_a_demo_with_a_proof_that_fails_ends_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def test_a_demo_with_a_proof_that_fails_ends_with_1(run: Run, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     "words",
-    [("demo", "--matches", "x.csv"), ("demo", "--statements", "x.zip")],
+    [("demo", "--statements", "x.zip")],
 )
 def test_parts_of_later_releases_are_said_to_be_missing(run: Run, words: tuple[str, ...]) -> None:
     """What this release can't do is a usage error that says so, never silently left out."""

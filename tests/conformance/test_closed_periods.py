@@ -54,6 +54,23 @@ def test_a_closed_period_takes_nothing(closed: Ledger, raw: Raw) -> None:
     assert closed.balance("a", "BRL").posted == 200
 
 
+def test_a_clock_of_ours_that_is_ahead_closes_no_future(reopen: Callable[..., Ledger]) -> None:
+    """Whether a period is over the database's clock says: it is the one that postings are held to."""
+    now = datetime.now(UTC)
+    ahead = reopen(clock=lambda: now + timedelta(days=400))
+    ahead.open_account("a", "BRL")
+    with pytest.raises(lastro.InvalidInput, match="by the database's clock") as caught:
+        ahead.close_period(until=now + timedelta(days=30))
+    assert caught.value.argument == "until"
+    assert ahead.period_closings() == []
+    # A clock that is behind says what isn't over yet, as it says when.
+    behind = reopen(clock=lambda: OCTOBER_ENDS)
+    with pytest.raises(lastro.InvalidInput, match="isn't over so long"):
+        behind.close_period(until=OCTOBER_ENDS)
+    assert behind.close_period(until=SEPTEMBER_ENDS).recorded_at == OCTOBER_ENDS
+    assert ahead.close_period(until=OCTOBER_ENDS).closed_until == OCTOBER_ENDS
+
+
 @pytest.mark.case("C075")
 @pytest.mark.parametrize("count", [1, 2, MANY])
 def test_batches_are_held_to_it(closed: Ledger, count: int) -> None:

@@ -246,6 +246,18 @@ def test_what_was_refunded_can_be_spent_again(club: Club) -> None:
     assert club.lots("ana") == [(1, 5), (10, None)]
 
 
+def test_a_plain_posting_is_no_spend(ledger: Ledger, club: Club, raw: Raw) -> None:
+    """What was posted under the kind `spend` by the ledger itself took from no lot: its refund is refused by name."""
+    club.earn("ana", 10)
+    ledger.open_account("shop", CURRENCY)
+    ledger.post(key="plain", kind="spend", debit="ana", credit="shop", amount=5, currency=CURRENCY)
+    before = raw.written()
+    with pytest.raises(UnknownTransfer, match="'plain' took nothing from a member's lots") as refused:
+        club.points.refund(key="back", spend="plain")
+    assert (refused.value.key, raw.written()) == ("plain", before)
+    ledger.reverse("plain", new_key="undo")
+
+
 @pytest.mark.req("1.13")
 def test_a_refund_of_expired_points_expires_at_the_next_tick(club: Club) -> None:
     """The lot comes back with the end it always had; nobody can spend it, and the expirer takes it."""

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lastro import Ledger
+from lastro import HistoryRetired, Ledger
 from lastro.model.account import Keeping
+from lastro.model.statement import By
 from lastro.plans import keeping as keeping_plans
 from lastro.plans.keeping import Turned
 from lastro.plans.partitioning import Partition
@@ -93,6 +94,45 @@ def test_a_balance_of_a_moment_outlives_the_partition(ledger: Ledger, observer: 
     for kept in KEEPINGS:
         assert ledger.balance(kept, CURRENCY, at=between).posted == 100
         assert ledger.balance(kept, CURRENCY, at=later).posted == posted(ledger, kept) == 107
+
+
+@pytest.mark.parametrize("by", ["recorded", "occurred"])
+def test_what_was_retired_before_any_closing_is_refused(
+    ledger: Ledger, observer: Observer, ledger_name: str, by: By
+) -> None:
+    """A moment before the last retired entry can't be told, and no statement since; nothing else is refused."""
+    dated = datetime.now(UTC) - timedelta(days=3)
+    last = {}
+    for kept in KEEPINGS:
+        ledger.open_account(kept, CURRENCY, keeping=kept, floor=None)
+        ledger.post(**transfer(f"first {kept}", "world", kept, 60, occurred_at=dated - timedelta(days=1)))
+        last[kept] = ledger.post(**transfer(f"last {kept}", "world", kept, 40, occurred_at=dated)).transfer
+    first = leave_first(ledger, observer, ledger_name)
+    ledger.retire_partition(first.name)
+    for kept in KEEPINGS:
+        ledger.post(**transfer(f"after {kept}", "world", kept, 11))
+    microsecond = timedelta(microseconds=1)
+
+    def judge() -> None:
+        for kept, transferred in last.items():
+            from_here = transferred.recorded_at if by == "recorded" else transferred.occurred_at
+            with pytest.raises(
+                HistoryRetired, match=r"retired with their partition before any day was closed.*close-days"
+            ):
+                ledger.balance(kept, CURRENCY, at=from_here - microsecond, by=by)
+            assert ledger.balance(kept, CURRENCY, at=from_here, by=by).posted == 100
+            for since in (None, from_here):
+                with pytest.raises(HistoryRetired):
+                    ledger.statement(kept, CURRENCY, since=since, by=by)
+            statement = ledger.statement(kept, CURRENCY, since=from_here + microsecond, by=by)
+            assert (statement.head.opening, [line.balance for line in statement]) == (100, [111])
+        # It had nothing in there.
+        assert ledger.balance("other", CURRENCY, at=dated, by=by).posted == 0
+
+    judge()
+    observer.until(lambda: ledger.close_days(every_s=1).closings > 0, "the days closed up to here")
+    judge()
+    assert_balanced(ledger, whole_history=False)
 
 
 def test_partitions_are_made_again_when_all_were_retired(ledger: Ledger, observer: Observer, ledger_name: str) -> None:

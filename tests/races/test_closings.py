@@ -266,6 +266,23 @@ def test_nobody_who_posts_waits_for_a_closer(shop: Ledger, session: Sessions, ob
     assert shop.close_days(every_s=EVERY_S).marks >= 1
 
 
+@pytest.mark.case("S03")
+def test_a_balance_of_the_past_is_planned_once(shop: Ledger, connection: psycopg.Connection[Any]) -> None:
+    """A plan for these values costs what one for any values does: so the server keeps that one, and plans no more."""
+    shop.close_days(every_s=EVERY_S)
+    statement = lastro.sql.catalogue.catalogue("postgres", shop._operations.ledger)["moments.find"].text
+    values = {"name": "'hot'", "currency": f"'{CURRENCY}'", "at": "now()", "by_occurred": "0", "last_id": "9"}
+    for number, name in enumerate(values, 1):
+        statement = statement.replace(f"%({name})s", f"${number}")
+    connection.execute(f"PREPARE past (text, text, timestamptz, integer, bigint) AS {statement}".encode())
+    costs = set()
+    for mode in ("force_custom_plan", "force_generic_plan"):
+        connection.execute(f"SET plan_cache_mode = {mode}".encode())
+        rows = connection.execute(f"EXPLAIN EXECUTE past ({', '.join(values.values())})".encode()).fetchall()
+        costs.add(rows[0][0].partition("cost=")[2].partition(" rows")[0])
+    assert len(costs) == 1
+
+
 @on_every_store
 def test_a_callers_transaction_reads_the_past(shop: Ledger, session: Sessions) -> None:
     """Inside a transaction of the caller's, what it wrote itself counts, and what was closed since counts once."""

@@ -82,6 +82,22 @@ def test_each_kind_of_drift_is_found_where_it_is(hands: Hands, caplog: pytest.Lo
     )
 
 
+def test_what_was_taken_out_of_the_tail_is_found(hands: Hands) -> None:
+    """Rows deleted from the tail of an account that nothing else was done to: an ordinary round finds it."""
+    for account in ("robbed", "robbed a little", "good"):
+        hands.open(account, "hot")
+    for _ in range(3):
+        assert hands.found() == set()
+    hands.raw("DELETE FROM {s}.tail WHERE account_id = %s", hands.id_of("robbed"))
+    hands.raw("DELETE FROM {s}.tail WHERE account_id = %s AND transfer_id = %s", hands.id_of("robbed a little"),
+              hands.ledger.entries("robbed a little", "BRL")[0].transfer_id)  # fmt: skip
+    assert hands.found() == {("robbed", "balance", 300, 0), ("robbed a little", "balance", 300, 200)}
+    hands.ledger.consolidate()
+    hands.found()
+    # With nothing in the tail there is nothing to look for.
+    assert hands.ledger.reconcile().accounts == 2
+
+
 @pytest.mark.case("C073")
 def test_the_entries_since_the_numbers_agreed_are_named(hands: Hands) -> None:
     """One movement by hand and many normal ones after it: the first entry that doesn't follow from it is named."""

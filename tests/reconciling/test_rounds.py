@@ -11,7 +11,7 @@ import lastro
 from lastro import Ledger
 from lastro.ledger.operations import Operations
 from lastro.plans import reconciling
-from lastro.plans.course import Act
+from lastro.plans.course import Act, Pause, Rest
 from lastro.schema.migrations import migrations
 from lastro.sql.catalogue import texts_of
 from lastro.testing import temporary_ledger
@@ -60,6 +60,34 @@ def test_a_round_ends_where_it_is_told_to(hands: Hands, monkeypatch: pytest.Monk
     assert rest.complete
     assert rest.accounts < 6
     assert rest.accounts + rest.skipped == 6
+
+
+@pytest.mark.parametrize("hands", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("rest", "expected"), [(0, []), (100, [7, 7, 7])])
+def test_a_round_rests_after_each_page_and_batch(
+    hands: Hands, monkeypatch: pytest.MonkeyPatch, rest: float, expected: list[int]
+) -> None:
+    """A hundred times as long as they took is longer than it may: of one page and its two batches three times the most."""
+    monkeypatch.setattr(reconciling, "RECONCILIATION_ACCOUNTS_MAX", 2)
+    monkeypatch.setattr(reconciling, "RECONCILIATION_REST_MS_MAX", 7)
+    for number in range(3):
+        hands.open(f"a{number}", entries=1)
+    rested: list[int] = []
+    walk_act = hands.ledger._act
+
+    def watched(going: Any) -> Any:
+        return walk_act(going) if isinstance(going, Act) else rested.append(going.ms)
+
+    hands.ledger._act = watched  # type: ignore[method-assign]
+    assert hands.ledger.reconcile(rest=rest).accounts == 4
+    assert rested == expected
+
+
+def test_a_rest_is_as_long_as_it_is_told() -> None:
+    """So many times as long as what was done took, and no longer than it may."""
+    assert Rest(2.5, ms_max=80).after(1 / 64) == Pause(39)
+    assert Rest(100, ms_max=80).after(1 / 64) == Pause(80)
+    assert Rest(0, ms_max=80).after(1 / 64) == Pause(0)
 
 
 class Killed(BaseException):

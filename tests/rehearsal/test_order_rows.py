@@ -9,7 +9,7 @@ import pytest
 
 import lastro
 from lastro.rehearsal.order_rows import OrderRow, make_rows, orders_of, read_rows
-from tests.rehearsal.real_orders import REAL_ORDERS, needs_real_orders
+from tests.rehearsal.real_data import REAL_ORDERS, needs_real_orders
 
 HEADER = '"order_id","order_item_id","product_id","seller_id","shipping_limit_date","price","freight_value"\n'
 

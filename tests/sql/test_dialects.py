@@ -67,6 +67,7 @@ UNREAD = {
     "adopting.note_event",
     "adopting.note_look",
     "adopting.put_difference",
+    "adopting.open_accounts",
     "adopting.begin_mirroring",
 }
 # Steps that return what they wrote, and can't write the NULLs with which statements are run here for their columns.

@@ -168,6 +168,19 @@ def test_a_file_comes_into_being_when_it_is_whole(tmp_path: Path) -> None:
         pass
 
 
+def test_a_name_that_says_another_format_is_refused(tmp_path: Path) -> None:
+    """A page isn't written into a .csv: nobody could open it as what it says it is. A name that says nothing takes any."""
+    with (
+        pytest.raises(InvalidInput, match="written as html, and its name says csv"),
+        writing(head(), tmp_path / "statement.CSV", "html"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    with writing(head(), tmp_path / "statement.txt", "csv"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["statement.txt"]
+
+
 def test_parquet_keeps_the_types() -> None:
     """64-bit integers, exact decimals, moments in UTC; and what the statement is of in the file's metadata."""
     import pyarrow.parquet as pq

@@ -9,7 +9,8 @@ from functools import partial
 from lastro.adopting import records
 from lastro.adopting.bringing import ADJUSTMENT, bring
 from lastro.adopting.own_table import OwnTable
-from lastro.adopting.values import AdoptionReport, Cause
+from lastro.adopting.values import AdoptionReport
+from lastro.adopting.words import Cause
 from lastro.errors import AdoptionNotReady
 from lastro.model.limits import ADOPTION_DIFFERENCES_MAX, ADOPTION_LOCK_TIMEOUT_MS
 from lastro.plans.course import Act, Course

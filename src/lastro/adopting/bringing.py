@@ -111,6 +111,9 @@ def catch_up(table: OwnTable, terms: Terms) -> Course[int]:
 
 
 def _bring_or_note(table: OwnTable, terms: Terms, seen: Seen) -> Plan[bool]:
+    if (yield from records.phase_of(table.column.name)) != "importing":
+        # Somebody went on meanwhile: the column may not be the truth any more.
+        return False
     if (yield from bring(table, terms, row_key=seen.row_key, kind=OPENING)):
         return True
     yield records.put_difference(table.column.name, seen, cause_of(seen, ()), now=terms.now)

@@ -12,18 +12,19 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from lastro.adopting import records
+from lastro.adopting.accounting import Wanted, open_accounts, sorted_out, without_strange, without_taken
 from lastro.adopting.bringing import ACTOR, OPENING, catch_up
 from lastro.adopting.declaration import OldColumn, to_json
-from lastro.adopting.own_table import SEPARATOR, OwnTable, Place, first_place
+from lastro.adopting.own_table import OwnTable, Place, first_place
 from lastro.adopting.records import Standing
 from lastro.adopting.surveying import look_at_columns
 from lastro.adopting.telling_apart import Seen, read_units
-from lastro.adopting.values import AdoptionReport, Cause, Phase
-from lastro.errors import AdoptionConflict, AdoptionNotReady, InvalidInput, Refusal
-from lastro.model.account import WORLD, Facts, account_name, currency_code
+from lastro.adopting.values import AdoptionReport
+from lastro.adopting.words import ENDED, Cause
+from lastro.errors import AdoptionConflict, AdoptionNotReady, Refusal
+from lastro.model.account import WORLD, Facts
 from lastro.model.directory import Directory
 from lastro.model.limits import (
-    ADOPTION_DIFFERENCES_MAX,
     ADOPTION_IMPORT_ROWS_MAX,
     ADOPTION_LOCK_TIMEOUT_MS,
     ADOPTION_PASSES_MAX,
@@ -63,14 +64,6 @@ class Imported(NamedTuple):
     ended: bool
 
 
-class _Wanted(NamedTuple):
-    row: Row
-    ids: tuple[object, ...]
-    account: str
-    currency: str
-    units: int
-
-
 def begin(column: OldColumn, terms: Terms, *, actor: str | None) -> Plan[Standing]:
     """
     Note the adoption of *column* unless it was begun before; AdoptionConflict where it was begun with another declaration.
@@ -91,6 +84,8 @@ def begin(column: OldColumn, terms: Terms, *, actor: str | None) -> Plan[Standin
         # Read in a following statement: a rival may have been first.
         found = yield from records.known(column.name)
         yield records.event(column.name, "begun", actor=actor, now=terms.now)
+    if found.phase in ENDED:
+        raise records.ended(found, "import")
     if to_json(found.table.column) != to_json(column):
         stored, given = found.table.column._asdict(), column._asdict()
         fields = {name: (stored[name], given[name]) for name in stored if stored[name] != given[name]}
@@ -114,14 +109,15 @@ def import_rows(
     importing = standing.phase == "importing"
     if importing:
         # Those that are still there are found again.
-        yield Act(partial(_forget_differences, column.name))
+        yield Act(partial(records.drop_differences, column.name))
     done = yield from import_new(standing.table, terms, after_rows=after_rows)
-    left = (yield Act(partial(_left, standing.table), Effect.READ)) if not done.ended else 0
+    left = (yield Act(partial(left_to_import, standing.table), Effect.READ)) if not done.ended else 0
     caught_up = (yield from catch_up(standing.table, terms)) if importing and not done.ended else 0
     if done.imported:
         detail = {"rows": done.imported, "refused": done.refused, "remaining": left}
         yield Act(lambda: _noted(column.name, detail, terms, actor=actor))
-    problems = (f"{left} rows have no account yet: see the differences, and import again",) if left else ()
+    again = "import again" if standing.phase != "ledger" else "admit those that the ledger never had"
+    problems = (f"{left} rows have no account yet: see the differences, and {again}",) if left else ()
     figures = {"imported": done.imported, "caught_up": caught_up, "refused": done.refused, "remaining": left}
     report: AdoptionReport = yield Act(
         partial(
@@ -154,7 +150,7 @@ def import_new(table: OwnTable, terms: Terms, *, after_rows: AfterRows | None = 
             if after_rows is not None and not after_rows(batch.imported):
                 return Imported(imported, refused, ended=True)
         # A pass that finds nothing new ends it; most adoptions end with the look for what is left.
-        if imported == before or (yield Act(partial(_left, table), Effect.READ)) <= refused:
+        if imported == before or (yield Act(partial(left_to_import, table), Effect.READ)) <= refused:
             break
     return Imported(imported, refused, ended=False)
 
@@ -182,13 +178,17 @@ def _import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]
     # What another transaction believed of its accounts, and took back, mustn't become the account of a row.
     terms = terms._replace(directory=Directory())
     phase = yield from records.phase_of(table.column.name)
+    if phase in ENDED:
+        return Batch(0, 0, None)
     rows = yield table.step("to_import", **table.within(place), rows_max=ADOPTION_IMPORT_ROWS_MAX)
     if not rows:
         return Batch(0, 0, None)
-    wanted, refused = _sorted_out(table, rows, phase)
-    yield from _open_accounts(table.column, wanted, terms)
+    wanted, refused = sorted_out(table, rows, phase)
+    # Once the ledger is the truth, a row that holds something gets no account unless it has one that holds the same.
+    yield from open_accounts(table.column, [one for one in wanted if phase != "ledger" or not one.units], terms)
     facts = yield from find_facts(terms.directory, [(one.account, one.currency) for one in wanted])
-    wanted, taken = yield from _without_taken(wanted, facts)
+    wanted, strange = (yield from without_strange(wanted, facts)) if phase == "ledger" else (wanted, [])
+    wanted, taken = yield from without_taken(wanted, facts)
     refused += taken
     if phase != "ledger":
         wanted, unposted = yield from _post_openings(table.column, wanted, facts, terms)
@@ -202,71 +202,18 @@ def _import_batch(table: OwnTable, terms: Terms, *, place: Place) -> Plan[Batch]
             units=[one.units for one in wanted],
             now=terms.now,
         )
+    for one, posted in strange:
+        found = _unmapped(table, one.row)._replace(account=one.account, posted=posted)
+        yield records.put_difference(table.column.name, found, "not_taken_over", now=terms.now)
     for row, cause in refused:
         yield records.put_difference(table.column.name, _unmapped(table, row), cause, now=terms.now)
     after = None if len(rows) < ADOPTION_IMPORT_ROWS_MAX else Place(table.ids_of(rows[-1]), inclusive=False)
-    return Batch(len(wanted), len(refused), after)
-
-
-def _sorted_out(table: OwnTable, rows: Sequence[Row], phase: Phase) -> tuple[list[_Wanted], list[tuple[Row, Cause]]]:
-    wanted: list[_Wanted] = []
-    refused: list[tuple[Row, Cause]] = []
-    for row in rows:
-        # Once the ledger is the truth an empty column waits for the mirror, whatever was declared for before.
-        units = 0 if phase == "ledger" and row["raw"] is None else read_units(row["units"])
-        ids = table.ids_of(row)
-        texts = tuple(str(part) for part in ids)
-        if units is None:
-            refused.append((row, "unreadable_balance"))
-            continue
-        try:
-            if len(row["row_key"]) > ROW_KEY_CHARACTERS_MAX or row["row_key"].count(SEPARATOR) != len(ids) - 1:
-                raise InvalidInput("the id is too long, or holds a control character", argument="id")
-            account, currency = account_name(table.column.account_of(texts)), currency_code(row["currency"])
-        except InvalidInput:
-            refused.append((row, "row_without_account"))
-        else:
-            wanted.append(_Wanted(row, ids, account, currency, units))
-    return wanted, refused
-
-
-def _open_accounts(column: OldColumn, wanted: Sequence[_Wanted], terms: Terms) -> Plan[None]:
-    terms_of_world = {"keeping": "summed", "floor": None, "metadata": None, "now": terms.now}
-    for currency in sorted({one.currency for one in wanted}):
-        yield step("accounts.open", name=WORLD, currency=currency, **terms_of_world)
-    for one in sorted(wanted, key=lambda one: (one.account, one.currency)):
-        yield step(
-            "accounts.open",
-            name=one.account,
-            currency=one.currency,
-            keeping=column.keeping,
-            floor=column.floor,
-            metadata=None,
-            now=terms.now,
-        )
-
-
-def _without_taken(
-    wanted: Sequence[_Wanted], facts: dict[AccountKey, Facts]
-) -> Plan[tuple[list[_Wanted], list[tuple[Row, Cause]]]]:
-    """Part those whose account another row has already: of two rows with one name only the first can be adopted."""
-    ids = [facts[one.account, one.currency].id for one in wanted]
-    rows = (yield step("adopting.mapped", account_ids=ids)) if ids else []
-    taken = {row["account_id"] for row in rows}
-    kept: list[_Wanted] = []
-    refused: list[tuple[Row, Cause]] = []
-    for one, account_id in zip(wanted, ids, strict=True):
-        if account_id in taken:
-            refused.append((one.row, "row_without_account"))
-        else:
-            taken.add(account_id)
-            kept.append(one)
-    return kept, refused
+    return Batch(len(wanted), len(refused) + len(strange), after)
 
 
 def _post_openings(
-    column: OldColumn, wanted: Sequence[_Wanted], facts: dict[AccountKey, Facts], terms: Terms
-) -> Plan[tuple[list[_Wanted], list[tuple[Row, Cause]]]]:
+    column: OldColumn, wanted: Sequence[Wanted], facts: dict[AccountKey, Facts], terms: Terms
+) -> Plan[tuple[list[Wanted], list[tuple[Row, Cause]]]]:
     """
     Post what brings each account to its row's balance. An account that was there already may hold something: whoever
     posted to it held, or will have to wait for, the row that we hold.
@@ -282,7 +229,7 @@ def _post_openings(
     ]
     outcomes = (yield from post_many(intents, terms, partial=True)) if intents else []
     answers = iter(outcomes)
-    kept: list[_Wanted] = []
+    kept: list[Wanted] = []
     refused: list[tuple[Row, Cause]] = []
     for one, change in zip(wanted, changes, strict=True):
         outcome: Posted | Refusal | None = next(answers) if change else None
@@ -325,21 +272,11 @@ def _unmapped(table: OwnTable, row: Row) -> Seen:
     )
 
 
-def _left(table: OwnTable) -> Plan[int]:
-    return int((yield table.step("left_to_import"))[0]["rows_left"])
-
-
 def left_to_import(table: OwnTable) -> Plan[int]:
     """
     Return how many rows have no account.
     """
-    return (yield from _left(table))
-
-
-def _forget_differences(name: str) -> Plan[None]:
-    yield TOGETHER
-    for row in (yield step("adopting.differences", adoption=name, rows_max=ADOPTION_DIFFERENCES_MAX)):
-        yield step("adopting.drop_difference", adoption=name, row_key=row["row_key"])
+    return int((yield table.step("left_to_import"))[0]["rows_left"])
 
 
 def _noted(name: str, detail: dict[str, int], terms: Terms, *, actor: str | None) -> Plan[None]:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from lastro.adopting.declaration import OldColumn, from_json, to_json
 from lastro.adopting.own_table import SEPARATOR, OwnTable
 from lastro.adopting.telling_apart import Seen
-from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionStep, Cause, Difference, Phase
+from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, Difference
+from lastro.adopting.words import ENDED, AdoptionStep, Cause, Phase, Stage
 from lastro.errors import AdoptionNotReady, UnknownAdoption
 from lastro.model.limits import ADOPTION_DIFFERENCES_MAX
 from lastro.plans.plan import Plan, Row, Step, step
@@ -33,7 +34,7 @@ class Standing(NamedTuple):
     """
 
     name: str
-    phase: Phase
+    phase: Stage
     table: OwnTable
     started_at: datetime
     changed_at: datetime
@@ -42,10 +43,11 @@ class Standing(NamedTuple):
 
 class Looked(NamedTuple):
     """
-    When both sides were last compared from end to end, and what of it is known now.
+    When both sides were last compared from end to end, how many rows have an account, and what differs now.
     """
 
     rows: int
+    mapped: int
     differences: int
     looked_at: datetime | None
     moment_at: datetime
@@ -79,21 +81,56 @@ def listed(*, limit: int) -> Plan[list[str]]:
     return [row["name"] for row in rows]
 
 
-def phase_of(name: str) -> Plan[Phase]:
+def phase_of(name: str) -> Plan[Stage]:
     """
-    Return the phase of an adoption, which stays until the transaction ends.
+    Return where an adoption stands, and stays until the transaction ends.
     """
     rows = yield step("adopting.phase", name=name)
     if not rows:
         yield from known(name)
-    phase: Phase = rows[0]["phase"]
+    phase: Stage = rows[0]["phase"]
     return phase
 
 
-def refuse_unless(standing: Standing, wanted: tuple[Phase, ...], doing: AdoptionStep) -> None:
+def to_act_by(name: str) -> Plan[Phase]:
+    """
+    Return the phase that an application goes by: one that has ended is as good as what it ended as.
+    """
+    stage = yield from phase_of(name)
+    match stage:
+        case "finished" | "abandoned":
+            return ENDED[stage]
+        case _:
+            return stage
+
+
+def ended(standing: Standing, doing: AdoptionStep) -> AdoptionNotReady:
+    """
+    Return the refusal of a step of an adoption that has ended.
+    """
+    return AdoptionNotReady(
+        f"adoption {standing.name!r} was {standing.phase} at {standing.changed_at.isoformat()}, and {doing} has nothing to "
+        "do any more; another adoption, also of the same column, takes another name",
+        adoption=standing.name,
+        phase=standing.phase,
+        step=doing,
+    )
+
+
+def refuse_unless(standing: Standing, wanted: tuple[Stage, ...], doing: AdoptionStep) -> None:
     """
     Raise where *doing* isn't a step to take in the adoption's phase, and say which is.
     """
+    if standing.phase in ENDED and standing.phase not in wanted:
+        raise ended(standing, doing)
+    if standing.phase == "ledger" and doing == "adjust":
+        raise AdoptionNotReady(
+            f"adoption {standing.name!r} is in the phase 'ledger': the ledger is the truth, and isn't brought to the column. "
+            "`lastro adopt compare` says what differs and what to do; what the ledger lacks is posted",
+            adoption=standing.name,
+            phase=standing.phase,
+            step=doing,
+        )
     if standing.phase not in wanted:
         raise AdoptionNotReady(
             f"adoption {standing.name!r} is in the phase {standing.phase!r}, and {doing} is a step of the phase "
@@ -129,7 +166,9 @@ def looked(name: str, now: datetime | None) -> Plan[Looked]:
     Return when both sides were last compared from end to end.
     """
     row = (yield step("adopting.figures", adoption=name, now=now))[0]
-    return Looked(int(row["rows_seen"] or 0), int(row["differences"]), row["looked_at"], row["moment_at"])
+    return Looked(
+        int(row["rows_seen"] or 0), int(row["rows_mapped"]), int(row["differences"]), row["looked_at"], row["moment_at"]
+    )
 
 
 def report(
@@ -175,6 +214,13 @@ def events(name: str, *, limit: int) -> Plan[list[AdoptionEvent]]:
         )
         for row in rows
     ]
+
+
+def drop_differences(name: str) -> Plan[None]:
+    """
+    Forget what was different; what was found stands among the events.
+    """
+    yield step("adopting.drop_differences", adoption=name)
 
 
 def event(
@@ -224,6 +270,8 @@ def guard_terms(column: OldColumn, ledger: str) -> dict[str, Any]:
     return {
         "table_schema": column.schema,
         "table_name": column.table,
+        "id_1": column.ids[0],
+        "id_2": column.ids[1] if len(column.ids) > 1 else None,
         "trigger_name": f"adopted_{column.name}_by_{ledger}"[:TRIGGER_CHARACTERS_MAX],
         "balance": column.balance,
         "adoption": column.name,

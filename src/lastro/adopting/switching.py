@@ -15,17 +15,19 @@ from typing import NamedTuple
 
 from lastro.adopting import records
 from lastro.adopting.bringing import OPENING, bring, catch_up, mapped
+from lastro.adopting.guarding import put_guard, remove_guard
 from lastro.adopting.importing import import_new, import_rest, left_to_import
 from lastro.adopting.looking import Page, look
-from lastro.adopting.mirroring import Mirrored, write_rows, write_through
+from lastro.adopting.mirroring import ROWS_NAMED_MAX, Through, write_rows, write_through
 from lastro.adopting.own_table import OwnTable, Place, first_place
 from lastro.adopting.records import Standing
-from lastro.adopting.values import AdoptionReport, AdoptionStep, Phase
-from lastro.errors import AdoptionNotReady
+from lastro.adopting.values import AdoptionReport
+from lastro.adopting.words import AdoptionStep, Stage
+from lastro.errors import AdoptionNotReady, InvalidInput
 from lastro.model.limits import ADOPTION_BLOCK_MS_MAX, ADOPTION_COMPARED_WITHIN_S, ADOPTION_LOCK_TIMEOUT_MS
 from lastro.plans.course import Act, Course
 from lastro.plans.patience import giving_way
-from lastro.plans.plan import TOGETHER, Effect, Plan, Step, step
+from lastro.plans.plan import Effect, Plan, step
 from lastro.plans.transfers import Terms
 from lastro.plans.waiting import patiently
 
@@ -33,8 +35,6 @@ MS_IN_A_SECOND = 1_000
 # The shadow phase begins when a pass over the table has found no more rows than this to catch up with, or after so many.
 CAUGHT_UP_MAX = 50
 CATCHING_UP_PASSES_MAX = 10
-# As many of the rows that stand in the way are named.
-ROWS_NAMED_MAX = 10
 
 
 class Unequal(NamedTuple):
@@ -55,7 +55,7 @@ class Unequal(NamedTuple):
 
 
 class _Switched(NamedTuple):
-    phase_before: Phase
+    phase_before: Stage
     unequal: Unequal
     blocked_ms: int
 
@@ -67,18 +67,18 @@ def shadow(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_run: 
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
     if standing.phase == "shadow":
-        return (yield from _reported("shadow", name, ledger, terms, done=False))
+        return (yield from reported("shadow", name, ledger, terms, done=False))
     records.refuse_unless(standing, ("importing",), "shadow")
     if dry_run:
         left: int = yield Act(partial(left_to_import, standing.table), Effect.READ)
-        return (yield from _reported("shadow", name, ledger, terms, problems=_left_problems(left), done=False))
+        return (yield from reported("shadow", name, ledger, terms, problems=_left_problems(left), done=False))
     yield from import_new(standing.table, terms)
     for _ in range(CATCHING_UP_PASSES_MAX):
         # Most of what was written since the import is posted beforehand, so that others wait only for what is left.
         if (yield from catch_up(standing.table, terms)) <= CAUGHT_UP_MAX:
             break
     brought: int = yield from giving_way(partial(_patiently_shadow, standing, terms, actor=actor))
-    return (yield from _reported("shadow", name, ledger, terms, figures={"caught_up": brought}))
+    return (yield from reported("shadow", name, ledger, terms, figures={"caught_up": brought}))
 
 
 def cut_over(
@@ -99,7 +99,7 @@ def cut_over(
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
     if standing.phase == "ledger":
-        return (yield from _reported("cutover", name, ledger, terms, done=False))
+        return (yield from reported("cutover", name, ledger, terms, done=False))
     records.refuse_unless(standing, ("shadow",), "cutover")
     if not dry_run:
         yield from import_new(standing.table, terms)
@@ -113,16 +113,16 @@ def cut_over(
     problems += _unequal_problems(weighed) + _block_problems(would_block_ms, block_ms_max)
     if dry_run:
         figures = {"rows": found.rows, "would_block_ms": would_block_ms}
-        return (yield from _reported("cutover", name, ledger, terms, figures=figures, problems=problems, done=False))
+        return (yield from reported("cutover", name, ledger, terms, figures=figures, problems=problems, done=False))
     if problems:
-        raise _not_ready(standing, "cutover", problems)
+        raise not_ready(standing, "cutover", problems)
     # From here on the triggers are there, and let everything pass until the phase says otherwise: killed here, the
     # application goes on as before, and the next cut-over goes on from here.
-    yield from giving_way(partial(_guard, standing.table, ledger))
+    yield from giving_way(partial(put_guard, standing.table, ledger))
     switched: _Switched = yield from giving_way(partial(_patiently_cut, standing, terms, actor=actor))
     figures = {"rows": switched.unequal.rows, "blocked_ms": switched.blocked_ms}
     return (
-        yield from _reported("cutover", name, ledger, terms, figures=figures, done=switched.phase_before != "ledger")
+        yield from reported("cutover", name, ledger, terms, figures=figures, done=switched.phase_before != "ledger")
     )
 
 
@@ -133,6 +133,7 @@ def roll_back(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_ru
     Refused while an account holds what no row could take: its row is gone, or names another currency, or has no account.
     """
     standing: Standing = yield Act(partial(records.known, name), Effect.READ)
+    records.refuse_unless(standing, ("importing", "shadow", "ledger"), "rollback")
     leaving, found = standing.phase == "ledger", Unequal(0, 0, 0, 0, 0)
     if leaving and not dry_run:
         yield from import_new(standing.table, terms)
@@ -141,19 +142,32 @@ def roll_back(name: str, ledger: str, terms: Terms, *, actor: str | None, dry_ru
     if dry_run:
         problems = _lost_problems(found) if leaving else []
         figures = {"rows": found.rows, "would_write": found.unequal if leaving else 0}
-        return (yield from _reported("rollback", name, ledger, terms, figures=figures, problems=problems, done=False))
+        return (yield from reported("rollback", name, ledger, terms, figures=figures, problems=problems, done=False))
     figures, switched = {"written": 0, "blocked_ms": 0}, False
     if leaving:
         # Rows that came meanwhile are imported once more with nobody between.
         _refuse_losing(standing, found._replace(without_account=0))
         # Most of it is written beforehand, so that postings wait only for what is left.
-        ahead: Mirrored = yield from write_through(standing.table, terms)
+        ahead: Through = yield from write_through(standing.table, terms)
+        if ahead.problems:
+            raise not_ready(standing, "rollback", ahead.problems)
         began_s = time.monotonic()
-        last: int = yield from giving_way(partial(_patiently_back, standing, terms, actor=actor))
+        last = yield from _last_of_it(standing, terms, actor=actor)
         figures, switched = {"written": ahead.written + last, "blocked_ms": _since(began_s)}, True
     # Also where a roll-back was killed before it came to this.
-    removed: bool = yield from giving_way(partial(_unguard, standing.table, ledger))
-    return (yield from _reported("rollback", name, ledger, terms, figures=figures, done=switched or removed))
+    removed: bool = yield from giving_way(partial(remove_guard, standing.table, ledger))
+    return (yield from reported("rollback", name, ledger, terms, figures=figures, done=switched or removed))
+
+
+def _last_of_it(standing: Standing, terms: Terms, *, actor: str | None) -> Course[int]:
+    try:
+        last: int = yield from giving_way(partial(_patiently_back, standing, terms, actor=actor))
+    except InvalidInput as error:
+        if error.__cause__ is None:
+            raise
+        problem = f"the column doesn't take a balance that was posted just now ({error.__cause__}): mirror again"
+        raise not_ready(standing, "rollback", [problem]) from error
+    return last
 
 
 def weigh(table: OwnTable) -> Plan[Unequal]:
@@ -201,19 +215,32 @@ def _lost_problems(found: Unequal) -> list[str]:
         (found.other_currency, "rows name another currency than their accounts: give them back the one that they had"),
         (found.lost, "accounts hold something and their row is gone: bring the row back, or move what they hold"),
     )
-    return _left_problems(found.without_account) + [f"{count} {sentence}" for count, sentence in said if count]
+    return not_taken_problems(found.without_account) + [f"{count} {sentence}" for count, sentence in said if count]
 
 
 def _refuse_losing(standing: Standing, found: Unequal) -> None:
     problems = _lost_problems(found)
     if problems:
-        raise _not_ready(standing, "rollback", problems)
+        raise not_ready(standing, "rollback", problems)
 
 
 def _left_problems(left: int) -> list[str]:
     if not left:
         return []
     return [f"{left} rows have no account: import first (those that can't be imported are among the differences)"]
+
+
+def not_taken_problems(left: int) -> list[str]:
+    """
+    Say what stands in the way where rows have no account once the ledger is the truth.
+    """
+    if not left:
+        return []
+    problem = (
+        f"{left} rows have no account: those that are new get one from the mirror, and those with a balance that the "
+        "ledger never had from `lastro adopt admit` (compare names them)"
+    )
+    return [problem]
 
 
 def _block_problems(would_block_ms: int, block_ms_max: int) -> list[str]:
@@ -226,7 +253,10 @@ def _block_problems(would_block_ms: int, block_ms_max: int) -> list[str]:
     return [problem]
 
 
-def _not_ready(standing: Standing, doing: AdoptionStep, problems: Sequence[str]) -> AdoptionNotReady:
+def not_ready(standing: Standing, doing: AdoptionStep, problems: Sequence[str]) -> AdoptionNotReady:
+    """
+    Return the refusal of a step in whose way these *problems* stand.
+    """
     return AdoptionNotReady(
         f"{doing} of adoption {standing.name!r} has to wait: {'; '.join(problems)}. Nothing was changed",
         adoption=standing.name,
@@ -262,18 +292,10 @@ def _shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]
         rows = ", ".join(failed[:ROWS_NAMED_MAX])
         problems.append(f"{len(failed)} accounts can't be brought to their rows ({rows}): see the differences")
     if problems:
-        raise _not_ready(standing, "shadow", problems)
+        raise not_ready(standing, "shadow", problems)
     yield step("adopting.set_phase", name=name, phase="shadow", actor=actor, now=terms.now)
     yield records.event(name, "shadow begun", detail={"caught_up": brought}, actor=actor, now=terms.now)
     return brought
-
-
-def _guard(table: OwnTable, ledger: str) -> Plan[None]:
-    rows = yield step("adopting.compose_guard", **records.guard_terms(table.column, ledger))
-    if rows[0]["script"]:
-        yield TOGETHER
-        yield step("schema.limit_lock_wait", lock_timeout=f"{ADOPTION_LOCK_TIMEOUT_MS}ms")
-        yield Step("script", {}, script=rows[0]["script"])
 
 
 def _patiently_cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
@@ -293,7 +315,7 @@ def _cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switch
         yield from import_rest(standing.table, terms)
         found = yield from weigh(standing.table)
     if not found.nothing:
-        raise _not_ready(standing, "cutover", _unequal_problems(found))
+        raise not_ready(standing, "cutover", _unequal_problems(found))
     yield step("adopting.set_phase", name=name, phase="ledger", actor=actor, now=terms.now)
     blocked_ms = _since(began_s)
     detail = {"rows": found.rows, "blocked_ms": blocked_ms}
@@ -327,22 +349,7 @@ def _back(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
     return written
 
 
-def _unguard(table: OwnTable, ledger: str) -> Plan[bool]:
-    given = records.guard_terms(table.column, ledger)
-    if (yield from records.phase_of(table.column.name)) == "ledger":
-        # Somebody cut over again meanwhile.
-        return False
-    found = yield step("adopting.guards", **given)
-    if not found[0]["guards"]:
-        return False
-    rows = yield step("adopting.compose_removal", **given)
-    yield TOGETHER
-    yield step("schema.limit_lock_wait", lock_timeout=f"{ADOPTION_LOCK_TIMEOUT_MS}ms")
-    yield Step("script", {}, script=rows[0]["script"])
-    return True
-
-
-def _reported(
+def reported(
     doing: AdoptionStep,
     name: str,
     ledger: str,
@@ -352,6 +359,9 @@ def _reported(
     problems: Sequence[str] = (),
     done: bool = True,
 ) -> Course[AdoptionReport]:
+    """
+    Return the report of a step that is done, or was tried.
+    """
     report: AdoptionReport = yield Act(
         partial(
             records.report,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from lastro.adopting.values import Cause
+from lastro.adopting.words import Cause
 from lastro.model.limits import BALANCE_MAX, BALANCE_MIN
 from lastro.plans.plan import Row
 
@@ -41,6 +41,11 @@ class Seen(NamedTuple):
     def agrees(self) -> bool:
         """Whether both sides say the same."""
         return self.units is not None and self.units == self.posted and self.currency == self.account_currency
+
+    @property
+    def in_other_currency(self) -> bool:
+        """Whether the row names another currency than its account has."""
+        return self.account_id is not None and self.currency != self.account_currency
 
     @property
     def expected(self) -> str | None:

@@ -6,24 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from lastro.adopting.advising import advice
 from lastro.adopting.declaration import OldColumn
-
-Phase: TypeAlias = Literal["importing", "shadow", "ledger"]
-AdoptionStep: TypeAlias = Literal["import", "shadow", "compare", "adjust", "cutover", "mirror", "rollback"]
-Cause: TypeAlias = Literal[
-    "old_write_without_posting",
-    "posting_without_old_write",
-    "posted_other_amount",
-    "posted_twice",
-    "unit_mismatch",
-    "currency_differs",
-    "row_without_account",
-    "account_without_row",
-    "unreadable_balance",
-    "unclear",
-]
+from lastro.adopting.words import AdoptionStep, Cause, Stage
 
 
 class Difference(NamedTuple):
@@ -48,13 +35,14 @@ class Adoption(NamedTuple):
     """
     Where an adoption stands.
 
-    `phase`: "importing" and "shadow", while the old column is the truth, or "ledger", when the ledger is and the column
-    mirrors it. `rows` have an account; `differences` are open; `guarded`: the triggers are on the old column, which refuse
-    its writing in the phase "ledger". `looked_at`: when both sides were last compared from end to end.
+    `phase`: "importing" and "shadow", while the old column is the truth; "ledger", when the ledger is and the column
+    mirrors it; "finished" or "abandoned", when it has ended. `rows` have an account; `differences` are open; `guarded`:
+    the triggers are on the old column, which refuse its writing in the phase "ledger". `looked_at`: when both sides were
+    last compared from end to end before a cut-over.
     """
 
     name: str
-    phase: Phase
+    phase: Stage
     column: OldColumn
     rows: int
     differences: int
@@ -83,7 +71,7 @@ class AdoptionReport(NamedTuple):
     What a step did. `figures` by name; `done` is False where there was nothing to do, and after a dry run.
 
     `problems` say in words why a step can't be done yet (a dry run), or what was left aside. `differences` are those that
-    are open now, up to 1,000.
+    are open now, up to 1,000; `advice` says of each of their causes what it means in this phase, and what to do.
     """
 
     step: AdoptionStep
@@ -92,6 +80,11 @@ class AdoptionReport(NamedTuple):
     differences: tuple[Difference, ...] = ()
     problems: tuple[str, ...] = ()
     done: bool = True
+
+    @property
+    def advice(self) -> Mapping[Cause, str]:
+        """What each cause among the differences means, and what to do."""
+        return {one.cause: advice(one.cause, self.adoption.phase) for one in self.differences}
 
 
 class AdoptionSurvey(NamedTuple):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lastro.charging.job import AsyncJobs, Job, Jobs, checked_job
+from lastro.charging.setback import SetBack
 from lastro.charging.terms import JOBS_OWN, ChargingTerms, charge_of, charged, checked_terms, ended, refused
 from lastro.errors import Fault, InsufficientFunds, InvalidInput
 from lastro.ledger import AsyncHeldLedger, AsyncLedger, HeldLedger, Ledger
@@ -22,9 +23,8 @@ from lastro.workers.loop import Facts
 
 INTERVAL_MS: Final = 1_000
 JITTER: Final = 0.1
-# Charges of one tick, each a transaction of its own; jobs that were not to be charged in it.
+# Charges of one tick, each a transaction of its own.
 CHARGES_A_TICK_MAX: Final = 1_000
-FAILED_A_TICK_MAX: Final = 100
 
 DEFAULT_TERMS: Final = ChargingTerms()
 
@@ -37,8 +37,10 @@ class Charger:
     share the work. A worker for `Loop` and `Crew`, or call `run_once` yourself.
 
     A fault (a lock that wasn't granted) leaves its job for the next tick, as does a job that can't be one (an amount of
-    0), with an ERROR in the log. Refusals that are no job's own, like SchemaOutdated, raise. Measures `lastro_charges`
-    by outcome: charged, replayed, conflict (charged before at another price), short, stopped, ended, failed.
+    0), with an ERROR in the log. The same charger tries it again when no other job is due. At most 100 fail in a tick:
+    while no more than 2,000 do, the good ones are charged. Refusals that are no job's own, like SchemaOutdated, raise.
+    Measures `lastro_charges` by outcome: charged, replayed, conflict (charged before at another price), short, stopped,
+    ended, failed.
     """
 
     name = "charger"
@@ -55,15 +57,18 @@ class Charger:
     ) -> None:
         self._ledger, self._jobs, self._stopping = ledger, jobs, stopping
         self._terms = checked_terms(terms)
+        self._set_back = SetBack()
 
     def run_once(self) -> Facts:
         """Charge what is due, up to 1,000 charges."""
         counts: Counter[str] = Counter()
-        failed: set[str] = set()
+        self._set_back.begin()
         for _ in range(CHARGES_A_TICK_MAX):
-            if self._stopping() or len(failed) >= FAILED_A_TICK_MAX:
+            if self._stopping() or self._set_back.is_full:
                 break
-            outcome = self._next(failed)
+            outcome = self._next()
+            if outcome is None and self._set_back.let_back():
+                outcome = self._next()
             if outcome is None:
                 break
             counts[outcome] += 1
@@ -74,11 +79,11 @@ class Charger:
         """Let go of the ledger's connections."""
         self._ledger.close()
 
-    def _next(self, failed: set[str]) -> str | None:
+    def _next(self) -> str | None:
         claimed: Job | None = None
         try:
             with self._jobs.transaction() as connection:
-                claimed = self._jobs.claim(connection, frozenset(failed))
+                claimed = self._jobs.claim(connection, self._set_back.skipped)
                 if claimed is None:
                     return None
                 job, outcome = self._charge(self._ledger.within(connection), checked_job(claimed))
@@ -87,7 +92,7 @@ class Charger:
         except (Fault, InvalidInput) as error:
             if not isinstance(claimed, Job):
                 raise
-            failed.add(claimed.id)
+            self._set_back.failed(claimed.id)
             _tell_failed(claimed, error)
             return "failed"
 
@@ -117,8 +122,10 @@ class AsyncCharger:
     share the work. Await `run_once` as often as jobs may fall due.
 
     A fault (a lock that wasn't granted) leaves its job for the next tick, as does a job that can't be one (an amount of
-    0), with an ERROR in the log. Refusals that are no job's own, like SchemaOutdated, raise. Measures `lastro_charges`
-    by outcome: charged, replayed, conflict (charged before at another price), short, stopped, ended, failed.
+    0), with an ERROR in the log. The same charger tries it again when no other job is due. At most 100 fail in a tick:
+    while no more than 2,000 do, the good ones are charged. Refusals that are no job's own, like SchemaOutdated, raise.
+    Measures `lastro_charges` by outcome: charged, replayed, conflict (charged before at another price), short, stopped,
+    ended, failed.
     """
 
     name = "charger"
@@ -135,15 +142,18 @@ class AsyncCharger:
     ) -> None:
         self._ledger, self._jobs, self._stopping = ledger, jobs, stopping
         self._terms = checked_terms(terms)
+        self._set_back = SetBack()
 
     async def run_once(self) -> Facts:
         """Charge what is due, up to 1,000 charges."""
         counts: Counter[str] = Counter()
-        failed: set[str] = set()
+        self._set_back.begin()
         for _ in range(CHARGES_A_TICK_MAX):
-            if self._stopping() or len(failed) >= FAILED_A_TICK_MAX:
+            if self._stopping() or self._set_back.is_full:
                 break
-            outcome = await self._next(failed)
+            outcome = await self._next()
+            if outcome is None and self._set_back.let_back():
+                outcome = await self._next()
             if outcome is None:
                 break
             counts[outcome] += 1
@@ -154,11 +164,11 @@ class AsyncCharger:
         """Let go of the ledger's connections."""
         await self._ledger.close()
 
-    async def _next(self, failed: set[str]) -> str | None:
+    async def _next(self) -> str | None:
         claimed: Job | None = None
         try:
             async with self._jobs.transaction() as connection:
-                claimed = await self._jobs.claim(connection, frozenset(failed))
+                claimed = await self._jobs.claim(connection, self._set_back.skipped)
                 if claimed is None:
                     return None
                 job, outcome = await self._charge(self._ledger.within(connection), checked_job(claimed))
@@ -167,7 +177,7 @@ class AsyncCharger:
         except (Fault, InvalidInput) as error:
             if not isinstance(claimed, Job):
                 raise
-            failed.add(claimed.id)
+            self._set_back.failed(claimed.id)
             _tell_failed(claimed, error)
             return "failed"
 

@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
     Add the commands to *app*.
     """
     adoptions = typer.Typer(
-        help="Take over balances from a column of your own: import, shadow, compare, cut over, roll back.",
+        help="Take over balances from a column of your own: import, shadow, compare, cut over, roll back, finish.",
         no_args_is_help=True,
     )
     command(adoptions, "plan")(plan)
@@ -59,7 +59,10 @@ def register(app: typer.Typer) -> None:
     command(adoptions, "adjust")(adjust)
     command(adoptions, "cutover")(cutover)
     command(adoptions, "mirror")(mirror)
+    command(adoptions, "admit")(admit)
     command(adoptions, "rollback")(rollback)
+    command(adoptions, "finish")(finish)
+    command(adoptions, "abandon")(abandon)
     command(adoptions, "status")(status)
     command(adoptions, "differences")(differences)
     command(adoptions, "events")(events)
@@ -74,7 +77,7 @@ def plan(terminal: Terminal, *, declaration: Declaration) -> None:
     with terminal.opened() as ledger:
         found = ledger.adopting.survey(column)
     notes = [*(f"problem: {problem}" for problem in found.problems), *(f"note: {advice}" for advice in found.advice)]
-    terminal.show(survey_document(found), table=[_survey_row(found, column)], note="\n".join(notes))
+    terminal.show(survey_document(found), table=[_survey_row(found, column)], note=notes)
     if found.problems:
         raise typer.Exit(REFUSED)
 
@@ -166,7 +169,28 @@ def mirror(terminal: Terminal, *, name: AdoptionName) -> None:
     Write the ledger's balances into the old column once, as the worker `adopt` does again and again.
     """
     with terminal.opened() as ledger:
-        _tell(terminal, ledger.adopting.mirror(name))
+        done = ledger.adopting.mirror(name)
+    _tell(terminal, done)
+    if done.problems:
+        raise typer.Exit(REFUSED)
+
+
+def admit(
+    terminal: Terminal,
+    *,
+    name: AdoptionName,
+    row: Annotated[str, typer.Option("--row", help="The row's id.", show_default=False)],
+    reason: Annotated[str, typer.Option("--reason", help="Why; it stands with the transfer.", show_default=False)],
+    actor: Annotated[str, typer.Option("--actor", help="Who did it.", show_default=False)],
+    discard: Annotated[
+        bool, typer.Option("--discard", help="The ledger's balance stands; the mirror writes it over the column's.")
+    ] = False,
+) -> None:
+    """
+    Take over a row that came after the cut-over with a balance that the ledger never had: post it to its account.
+    """
+    with terminal.opened() as ledger:
+        _tell(terminal, ledger.adopting.admit(name, row=row, reason=reason, actor=actor, discard=discard))
 
 
 def rollback(terminal: Terminal, *, name: AdoptionName, actor: Actor = None, dry_run: DryRun = False) -> None:
@@ -175,6 +199,37 @@ def rollback(terminal: Terminal, *, name: AdoptionName, actor: Actor = None, dry
     """
     with terminal.opened() as ledger:
         _tell(terminal, ledger.adopting.roll_back(name, actor=actor, dry_run=dry_run))
+
+
+def finish(terminal: Terminal, *, name: AdoptionName, actor: Actor = None, dry_run: DryRun = False) -> None:
+    """
+    End an adoption for good when nobody rolls back any more: mirror once more, and take the triggers off the table.
+    """
+    with terminal.opened() as ledger:
+        done = ledger.adopting.finish(name, actor=actor, dry_run=dry_run)
+    _tell(terminal, done)
+    if done.problems:
+        raise typer.Exit(REFUSED)
+
+
+def abandon(
+    terminal: Terminal,
+    *,
+    name: AdoptionName,
+    actor: Actor = None,
+    dry_run: DryRun = False,
+    keep_balances: Annotated[
+        bool, typer.Option("--keep-balances", help="Leave in the accounts what they hold.")
+    ] = False,
+) -> None:
+    """
+    End an adoption with the old column as the truth: roll back where need be, and empty the accounts.
+    """
+    with terminal.opened() as ledger:
+        done = ledger.adopting.abandon(name, actor=actor, dry_run=dry_run, keep_balances=keep_balances)
+    _tell(terminal, done)
+    if done.problems:
+        raise typer.Exit(REFUSED)
 
 
 def status(
@@ -249,7 +304,7 @@ def _tell(terminal: Terminal, done: AdoptionReport) -> None:
         terminal.say("nothing was changed")
     by_cause = Counter(one.cause for one in done.differences)
     for cause, count in by_cause.most_common():
-        terminal.say(f"{count} × {cause}")
+        terminal.say(f"{count} × {cause}: {done.advice[cause]}")
     if done.differences:
         terminal.show({}, table=[_difference_row(one) for one in done.differences[:SHOWN]])
 

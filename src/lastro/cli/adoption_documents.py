@@ -56,6 +56,7 @@ def report_document(report: AdoptionReport) -> dict[str, Any]:
         "adoption": adoption_document(report.adoption),
         "figures": dict(report.figures),
         "differences": [difference_document(one) for one in report.differences],
+        "advice": dict(report.advice),
         "problems": list(report.problems),
     }
 

@@ -57,8 +57,8 @@ def status(terminal: Terminal) -> None:
             "published": str(standing.published),
         }
     ]
-    notes_on = "\n".join(_sentence(target) for target in standing.targets)
-    terminal.show(standing_document(standing), table=table, note=notes_on)
+    notes = [_sentence(target) for target in standing.targets]
+    terminal.show(standing_document(standing), table=table, note=notes)
 
 
 def show(terminal: Terminal, *, after: After = None, limit: Limit = SHOWN) -> None:

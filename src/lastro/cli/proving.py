@@ -1,5 +1,5 @@
 """
-`lastro demo`: real checkouts on one hot account, and the proof of every cent.
+`lastro demo`: real checkouts and seasons of bets, and the proof of every cent.
 """
 
 from __future__ import annotations
@@ -34,23 +34,30 @@ def demo(
         ),
     ] = None,
     matches: Annotated[
-        Path | None, typer.Option("--matches", metavar="CSV", help="Comes with a later release.", show_default=False)
+        list[Path] | None,
+        typer.Option(
+            "--matches",
+            metavar="CSV",
+            help="A season of matches to bet on, once for each; made by seed without.",
+            show_default=False,
+        ),
     ] = None,
     statements: Annotated[
         Path | None, typer.Option("--statements", metavar="ZIP", help="Comes with a later release.", show_default=False)
     ] = None,
 ) -> None:
     """
-    Check out a marketplace's orders through one hot account and prove every cent. Exits 1 when a proof fails.
+    Check out a marketplace's orders, bet on and settle seasons of matches, prove every cent. Exits 1 when a proof fails.
 
     Runs in schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
     """
-    for option, given in (("--matches", matches), ("--statements", statements)):
-        if given is not None:
-            raise typer.BadParameter(f"{option} {LATER}", param_hint=option)
+    if statements is not None:
+        raise typer.BadParameter(f"--statements {LATER}", param_hint="--statements")
     from lastro.rehearsal import demo as played
 
-    proofs = played.run(url=terminal.named_url, orders=orders, progress=None if terminal.as_json else _tell)
+    proofs = played.run(
+        url=terminal.named_url, orders=orders, matches=matches or (), progress=None if terminal.as_json else _tell
+    )
     terminal.show(
         proofs.as_dict(),
         table=[

@@ -16,7 +16,11 @@ from lastro.cli.exits import REFUSED
 from lastro.cli.terminal import Terminal
 from lastro.cli.working import log_to_stderr
 from lastro.model.incident import ON_DRIFT, Incident, OnDrift
-from lastro.model.limits import INCIDENTS_LISTED_MAX
+from lastro.model.limits import (
+    INCIDENTS_LISTED_MAX,
+    RECONCILIATION_REST_TIMES,
+    RECONCILIATION_REST_TIMES_MAX,
+)
 from lastro.workers.crew import Crew
 from lastro.workers.reconciler import Reconciler
 
@@ -49,6 +53,16 @@ def reconcile(
     on_drift: Annotated[
         str, typer.Option("--on-drift", help="report; or adjust, which posts the difference as one transfer as well.")
     ] = "report",
+    rest: Annotated[
+        float,
+        typer.Option(
+            "--rest",
+            metavar="TIMES",
+            min=0,
+            max=RECONCILIATION_REST_TIMES_MAX,
+            help="After each batch, rest so many times as long as it took; 0 is as fast as it goes.",
+        ),
+    ] = RECONCILIATION_REST_TIMES,
 ) -> None:
     """
     Compare what is stored of each account with its history: all that moved since it last agreed.
@@ -59,17 +73,17 @@ def reconcile(
     if chosen is None:
         raise typer.BadParameter(f"one of {', '.join(ON_DRIFT)}; got {on_drift!r}", param_hint="--on-drift")
     found_drift = (
-        _once(terminal, full=full, on_drift=chosen)
+        _once(terminal, full=full, on_drift=chosen, rest=rest)
         if every is None
-        else _again_and_again(terminal, every, full=full, on_drift=chosen)
+        else _again_and_again(terminal, every, full=full, on_drift=chosen, rest=rest)
     )
     if found_drift:
         raise typer.Exit(REFUSED)
 
 
-def _once(terminal: Terminal, *, full: bool, on_drift: OnDrift) -> bool:
+def _once(terminal: Terminal, *, full: bool, on_drift: OnDrift, rest: float) -> bool:
     with terminal.opened() as ledger:
-        done = ledger.reconcile(full=full, on_drift=on_drift)
+        done = ledger.reconcile(full=full, on_drift=on_drift, rest=rest)
         drift = ledger.incidents(limit=SHOWN) if done.open_incidents else []
     terminal.show(
         reconciled_document(done) | {"incidents": [incident_document(incident) for incident in drift]},
@@ -80,7 +94,7 @@ def _once(terminal: Terminal, *, full: bool, on_drift: OnDrift) -> bool:
     return done.open_incidents > 0
 
 
-def _again_and_again(terminal: Terminal, every_s: float, *, full: bool, on_drift: OnDrift) -> bool:
+def _again_and_again(terminal: Terminal, every_s: float, *, full: bool, on_drift: OnDrift, rest: float) -> bool:
     log_to_stderr()
     stop = threading.Event()
     reconciler = Reconciler(
@@ -89,6 +103,7 @@ def _again_and_again(terminal: Terminal, every_s: float, *, full: bool, on_drift
         interval_ms=int(every_s * MS_IN_A_SECOND),
         full=full,
         on_drift=on_drift,
+        rest=rest,
     )
     totals = Crew([reconciler], stop=stop).run(signals=True)
     if terminal.as_json:

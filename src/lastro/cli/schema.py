@@ -21,7 +21,7 @@ def migrate(terminal: Terminal) -> None:
     """
     Bring the ledger's tables up to this release. Safe beside traffic, and to repeat.
     """
-    with terminal.opened() as ledger:
+    with terminal.opened(making=True) as ledger:
         applied = ledger.migrate()
     terminal.show(
         {"ledger": terminal.ledger_name, "applied": applied},

@@ -20,6 +20,9 @@ from lastro import config
 from lastro.cli.documents import error_document
 from lastro.cli.exits import NOT_DONE, REFUSED
 from lastro.cli.tables import print_table
+from lastro.cli.wording import in_commands
+from lastro.engine.settings import SQLITE_SCHEME, scheme_of
+from lastro.engine.sqlite_address import address_of
 from lastro.errors import LastroError, Refusal
 
 if TYPE_CHECKING:
@@ -71,27 +74,37 @@ class Terminal:
             )
         return url
 
-    def connect(self, url: str | None = None) -> Ledger:
-        """Open the ledger on connections of its own; the caller closes it."""
+    def connect(self, url: str | None = None, *, making: bool = False) -> Ledger:
+        """
+        Open the ledger on connections of its own; the caller closes it. A SQLite file that isn't there is refused, unless
+        the command is one that makes a ledger: a name that was mistyped must not leave an empty file behind.
+        """
         from lastro.connecting import connect
 
-        return connect(url or self.database_url(), ledger=self.ledger_name, pool_max=CONNECTIONS)
+        place = url or self.database_url()
+        if scheme_of(place) == SQLITE_SCHEME and not making:
+            _refuse_missing(place)
+        return connect(place, ledger=self.ledger_name, pool_max=CONNECTIONS)
 
     @contextmanager
-    def opened(self) -> Iterator[Ledger]:
-        """Open the ledger for a `with`."""
-        with self.connect() as ledger:
+    def opened(self, *, making: bool = False) -> Iterator[Ledger]:
+        """Open the ledger for a `with`; *making* may make its file."""
+        with self.connect(making=making) as ledger:
             yield ledger
 
-    def show(self, document: Mapping[str, Any], *, table: Sequence[Mapping[str, str]], note: str = "") -> None:
-        """Print *document* for machines, or the *table*'s rows for people with a *note* below it."""
+    def show(
+        self, document: Mapping[str, Any], *, table: Sequence[Mapping[str, str]], note: str | Sequence[str] = ""
+    ) -> None:
+        """Print *document* for machines, or the *table*'s rows for people with a *note* below it, of one line or several."""
         if self.as_json:
             self.say_json(document)
             return
         with _reader_may_leave():
             print_table(table)
-        if note:
-            self.say(note)
+        for line in [note] if isinstance(note, str) else note:
+            # Line by line: within one, a newline is text, and must not forge another.
+            if line:
+                self.say(line)
 
     def show_more(self, rows: Sequence[Mapping[str, str]], *, goes_on: bool) -> None:
         """Print a page of a table that is too long to be held; *goes_on* for all pages but the first."""
@@ -119,7 +132,7 @@ class Terminal:
     def fail(self, error: LastroError) -> typer.Exit:
         """Say on stderr what went wrong, without a password in it, and return the exit to raise."""
         document = error_document(error)
-        document["message"] = self.redacted(document["message"])
+        document["message"] = self.redacted(in_commands(document["message"]))
         if self.as_json:
             print(self.redacted(json.dumps({"error": document})), file=sys.stderr)
         else:
@@ -144,6 +157,12 @@ class Terminal:
         found |= {unquote(secret) for secret in found} | {os.environ.get("PGPASSWORD", "")}
         found |= {json.dumps(secret)[1:-1] for secret in found}
         return found - {""}
+
+
+def _refuse_missing(url: str) -> None:
+    path = address_of(url).path
+    if not path.exists():
+        raise Refusal(f"there is no file {str(path)!r}: name the ledger's own, or let `lastro migrate` make a new one")
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def up(
 
 
 def _migrate_and_work(terminal: Terminal, url: str) -> None:
-    with terminal.connect(url) as ledger:
+    with terminal.connect(url, making=True) as ledger:
         applied = ledger.migrate()
     place = terminal.redacted(url)
     if terminal.as_json:

@@ -9,13 +9,17 @@ from typing import Protocol
 
 from lastro.adopting import records
 from lastro.adopting.adjusting import adjust
-from lastro.adopting.comparing import AfterPage, compare
+from lastro.adopting.admitting import admit
+from lastro.adopting.comparing import compare
 from lastro.adopting.declaration import adoption_name, checked_column
+from lastro.adopting.ending import abandon, finish
 from lastro.adopting.importing import AfterRows, import_rows
 from lastro.adopting.mirroring import mirror
 from lastro.adopting.surveying import survey
 from lastro.adopting.switching import cut_over, roll_back, shadow
-from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionSurvey, Difference, Phase
+from lastro.adopting.tallying import AfterPage
+from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionSurvey, Difference
+from lastro.adopting.words import Phase
 from lastro.ledger.asking import Ask, Asks, limit_within, positive
 from lastro.model.limits import (
     ACTOR_CHARACTERS_MAX,
@@ -72,7 +76,7 @@ class AdoptingAsks:
         """Ask for the phase of an adoption, and hold it."""
         checked = adoption_name(name)
         # It takes a lock, and on SQLite the write lock before anything is read: so it counts as a writing.
-        return Ask(lambda: records.phase_of(checked), Effect.KEYED)
+        return Ask(lambda: records.to_act_by(checked), Effect.KEYED)
 
     def differences(self, name: object, *, limit: object) -> Ask[list[Difference]]:
         """Ask what is different now."""
@@ -127,6 +131,28 @@ class AdoptingAsks:
     def roll_back(self, name: object, *, actor: object, dry_run: bool) -> Course[AdoptionReport]:
         """Ask to make the old column the truth again."""
         return self._switching(roll_back, name, actor=actor, dry_run=dry_run)
+
+    def admit(
+        self, name: object, *, row: object, reason: object, actor: object, discard: bool
+    ) -> Course[AdoptionReport]:
+        """Ask to take over what one row holds."""
+        return admit(
+            adoption_name(name),
+            self._asks.ledger,
+            self._asks.terms(),
+            row=text(row, argument="row", characters_max=ROW_KEY_CHARACTERS_MAX),
+            reason=text(reason, argument="reason", characters_max=REASON_CHARACTERS_MAX),
+            actor=text(actor, argument="actor", characters_max=ACTOR_CHARACTERS_MAX),
+            discard=discard,
+        )
+
+    def finish(self, name: object, *, actor: object, dry_run: bool) -> Course[AdoptionReport]:
+        """Ask to end an adoption with the ledger as the truth."""
+        return self._switching(finish, name, actor=actor, dry_run=dry_run)
+
+    def abandon(self, name: object, *, actor: object, dry_run: bool, keep_balances: bool) -> Course[AdoptionReport]:
+        """Ask to end an adoption with the old column as the truth."""
+        return self._switching(partial(abandon, keep_balances=keep_balances), name, actor=actor, dry_run=dry_run)
 
     def _switching(self, switch: _Switch, name: object, *, actor: object, dry_run: bool) -> Course[AdoptionReport]:
         return switch(adoption_name(name), self._asks.ledger, self._asks.terms(), actor=_actor(actor), dry_run=dry_run)

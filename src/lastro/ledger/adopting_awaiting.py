@@ -4,10 +4,11 @@ The adoptions of an awaiting ledger: one line a method.
 
 from __future__ import annotations
 
-from lastro.adopting.comparing import AfterPage
 from lastro.adopting.declaration import OldColumn
 from lastro.adopting.importing import AfterRows
-from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionSurvey, Difference, Phase
+from lastro.adopting.tallying import AfterPage
+from lastro.adopting.values import Adoption, AdoptionEvent, AdoptionReport, AdoptionSurvey, Difference
+from lastro.adopting.words import Phase
 from lastro.ledger.adopting import AdoptingAsks
 from lastro.ledger.operations import Operations
 from lastro.ledger.running_async import AsyncHeldEngine, AsyncRuns, AsyncWalks
@@ -31,7 +32,8 @@ class AsyncHeldAdopting(AsyncRuns):
 
         "importing": write the old column, and don't post. "shadow": write it and post. "ledger": post, and leave the
         column alone. Ask before the first write: on SQLite it takes the write lock. Locks the adoption's row in share
-        mode, so whoever changes the phase waits for you, and you for them. Raises UnknownAdoption.
+        mode, so whoever changes the phase waits for you, and you for them. An adoption that has ended is what it ended
+        as: finished it is "ledger", abandoned "importing". Raises UnknownAdoption.
         """
         return await self._run(self._asks.phase(name))
 
@@ -40,7 +42,7 @@ class AsyncAdopting(AsyncHeldAdopting, AsyncWalks):
     """
     Taking over balances that stand in a column of the application's own, with a way back: `ledger.adopting`.
 
-    Survey, import, shadow, compare, cut over, mirror; roll back. Each step may be killed anywhere and asked for again: it
+    Survey, import, shadow, compare, cut over, mirror; roll back; finish, or abandon. Each step may be killed anywhere and asked for again: it
     goes on where it was; asked for once more it does nothing. A step out of order raises AdoptionNotReady, which names
     the one that comes first. `dry_run` changes nothing and says what stands in the way.
     """
@@ -71,7 +73,7 @@ class AsyncAdopting(AsyncHeldAdopting, AsyncWalks):
         self, column: OldColumn, *, actor: str | None = None, after_rows: AfterRows | None = None
     ) -> AdoptionReport:
         """
-        Begin an adoption, and give each row an account with an opening balance: 200 rows a transaction, in their order.
+        Begin an adoption, and give each row an account with an opening balance: 1,000 rows a transaction, in their order.
 
         A transfer of kind `opening`, keyed `adopt:<name>:<row>:opening`, brings the account to what the row holds at that
         moment; what was written since is posted in the same way, row by row. Locks these rows and waits for none that
@@ -97,7 +99,8 @@ class AsyncAdopting(AsyncHeldAdopting, AsyncWalks):
         Import new rows, then compare each row with its account, both in one snapshot, and note what differs, and why.
 
         A difference counts when nothing has moved 200 ms later. Locks nothing of the application's. `after_page` is
-        told the rows of each page of 2,000; when it returns False the comparison ends there.
+        told the rows of each page of 2,000; when it returns False the comparison ends there. After a cut-over it looks
+        for what the mirror leaves alone; what the mirror has yet to write is `behind` in the figures, and no difference.
         """
         report: AdoptionReport = await self._walk(self._asks.compare(name, after_page=after_page))
         return report
@@ -144,9 +147,24 @@ class AsyncAdopting(AsyncHeldAdopting, AsyncWalks):
         """
         Write the balances that have changed into the old column, for whoever still reads it: 500 rows a transaction.
 
+        A row whose column doesn't take its balance, or that names another currency than its account has, is left as it
+        is: it is among the problems and differences, and stops nobody else's.
         `after_page` is told the rows that each transaction wrote; when it returns False the round ends there.
         """
         report: AdoptionReport = await self._walk(self._asks.mirror(name, after_page=after_page))
+        return report
+
+    async def admit(self, name: str, *, row: str, reason: str, actor: str, discard: bool = False) -> AdoptionReport:
+        """
+        Take over one `row` that came among the declared ones after the cut-over with a balance that the ledger never had.
+
+        A transfer of kind `opening` posts that balance on top of what the account holds; with `discard` the ledger's own
+        balance stands, and the mirror writes it over the column's. Either once, with its reason. Raises AdoptionNotReady
+        where the row isn't among the differences as `not_taken_over`, and what a posting raises.
+        """
+        report: AdoptionReport = await self._walk(
+            self._asks.admit(name, row=row, reason=reason, actor=actor, discard=discard)
+        )
         return report
 
     async def roll_back(self, name: str, *, actor: str | None = None, dry_run: bool = False) -> AdoptionReport:
@@ -157,4 +175,30 @@ class AsyncAdopting(AsyncHeldAdopting, AsyncWalks):
         its transaction asked for the phase. Then the triggers are taken away. In the other phases there is nothing to do.
         """
         report: AdoptionReport = await self._walk(self._asks.roll_back(name, actor=actor, dry_run=dry_run))
+        return report
+
+    async def finish(self, name: str, *, actor: str | None = None, dry_run: bool = False) -> AdoptionReport:
+        """
+        End an adoption in the phase "ledger", when nobody will roll back any more: there is no way back from here.
+
+        Mirrors once more, and takes the triggers away: nothing guards the column from then on, so drop it. Raises
+        AdoptionNotReady while a row holds what the ledger never had. What was done and found stays on record.
+        """
+        report: AdoptionReport = await self._walk(self._asks.finish(name, actor=actor, dry_run=dry_run))
+        return report
+
+    async def abandon(
+        self, name: str, *, actor: str | None = None, dry_run: bool = False, keep_balances: bool = False
+    ) -> AdoptionReport:
+        """
+        End an adoption that isn't finished with the old column as the truth, and take away what it put on its table.
+
+        In the phase "ledger" it rolls back first, or is refused as a roll-back is. Each account is emptied by a transfer
+        of kind `adjustment`, keyed `adopt:<name>:<row>:abandoned`, 1,000 accounts a transaction, for the ledger isn't told
+        of this money any more; `keep_balances` leaves them. One that can't be emptied, since something of it is held,
+        keeps its balance, and is named. The accounts stay open, and may be adopted again under another name.
+        """
+        report: AdoptionReport = await self._walk(
+            self._asks.abandon(name, actor=actor, dry_run=dry_run, keep_balances=keep_balances)
+        )
         return report

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from lastro.ledger.running_async import AsyncWalks
 from lastro.model.incident import Incident, OnDrift, Reconciled
+from lastro.model.limits import RECONCILIATION_REST_TIMES
 from lastro.plans.reconciling import AfterBatch
 
 INCIDENTS_SHOWN = 100
@@ -17,7 +18,12 @@ class AsyncReconciles(AsyncWalks):
     """
 
     async def reconcile(
-        self, *, full: bool = False, on_drift: OnDrift = "report", after_batch: AfterBatch | None = None
+        self,
+        *,
+        full: bool = False,
+        on_drift: OnDrift = "report",
+        rest: float = RECONCILIATION_REST_TIMES,
+        after_batch: AfterBatch | None = None,
     ) -> Reconciled:
         """
         Compare each account that moved since its numbers last agreed with its history and its holds: one round.
@@ -26,13 +32,15 @@ class AsyncReconciles(AsyncWalks):
         last. Each account is read in one snapshot, and what differs is looked at twice. It opens an incident (an ERROR
         in the log, `lastro_incidents_opened`) that stays until `explain`. The balance is never changed;
         `on_drift="adjust"` also posts the difference as one transfer of kind "adjustment" from or to the world, under
-        the key `adjustment:<incident>`, so that the history explains the balance again.
+        the key `adjustment:<incident>`, so that the history explains the balance again. Of an incident that was
+        explained nothing is posted.
 
-        Locks nothing that a posting waits for, but the base row of an account that is adjusted. `after_batch` is told
-        the accounts of each batch of at most 500; when it returns False the round ends there.
+        Locks nothing that a posting waits for, but the base row of an account that is adjusted. After each batch of
+        accounts it rests `rest` (0 … 100) times as long as that took, 2 s at most. `after_batch` is told the accounts
+        of each batch of at most 200; when it returns False the round ends there.
         """
         reconciled: Reconciled = await self._walk(
-            self._operations.reconcile(full=full, on_drift=on_drift, after_batch=after_batch)
+            self._operations.reconcile(full=full, on_drift=on_drift, rest=rest, after_batch=after_batch)
         )
         return reconciled
 

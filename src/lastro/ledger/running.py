@@ -11,7 +11,7 @@ from lastro.errors import KindNotAllowed, LastroError, PeriodClosed
 from lastro.ledger.asking import Ask, called, was_news
 from lastro.ledger.operations import Operations
 from lastro.model.outbox import Emission
-from lastro.plans.course import Act, Course, Pause
+from lastro.plans.course import Act, Course, Pause, Rest
 from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.versions import check_version
 from lastro.schema.migrate import latest
@@ -100,10 +100,14 @@ class Walks(Runs):
         if not (migrating or self._operations.schema_checked):
             self._check_schema()
         try:
-            going = next(course)
+            going, acted_s = next(course), 0.0
             while True:
+                if isinstance(going, Rest):
+                    going, acted_s = going.after(acted_s), 0.0
+                began = time.monotonic()
                 try:
                     answer = self._act(going)
+                    acted_s += time.monotonic() - began if isinstance(going, Act) else 0.0
                 except LastroError as error:
                     going = course.throw(error)
                 else:

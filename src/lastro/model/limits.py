@@ -68,10 +68,16 @@ PERIOD_CLOSINGS_MAX = 1_000
 REASON_CHARACTERS_MAX = 255
 
 # A page of accounts that reconciliation looks for movement in, and of those, the ones that one statement compares.
-RECONCILIATION_SCANNED_MAX = 20_000
-RECONCILIATION_ACCOUNTS_MAX = 500
+# Some milliseconds' work each: whoever waits for a processor meanwhile waits no longer than for a few postings.
+RECONCILIATION_SCANNED_MAX = 5_000
+RECONCILIATION_ACCOUNTS_MAX = 200
 # How often a round looks whether the transactions have ended that its bound waits for; then it goes by the old bound.
 RECONCILIATION_LOOKS_MAX = 20
+# After a page and after a batch a round rests so many times as long as those took, where its caller says nothing else,
+# so that it never takes more than a share of the server; how often at most it may be told to, and for how long at a time.
+RECONCILIATION_REST_TIMES = 2
+RECONCILIATION_REST_TIMES_MAX = 100
+RECONCILIATION_REST_MS_MAX = 2_000
 ADJUSTMENT_LOCK_TIMEOUT_MS = 1_000
 INCIDENTS_LISTED_MAX = 1_000
 EXPLANATION_CHARACTERS_MAX = 1_000
@@ -108,7 +114,7 @@ COLUMN_CHARACTERS_MAX = 64
 # The key of a row of an old table, its ids as text.
 ROW_KEY_CHARACTERS_MAX = 240
 # Rows of an old table that are imported, or written back, in one transaction; and that are compared in one look.
-ADOPTION_IMPORT_ROWS_MAX = 200
+ADOPTION_IMPORT_ROWS_MAX = 1_000
 ADOPTION_MIRROR_ROWS_MAX = 500
 ADOPTION_COMPARE_ROWS_MAX = 2_000
 # How often an import passes over a table in which some rows are being written each time.

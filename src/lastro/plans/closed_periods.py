@@ -60,9 +60,11 @@ def _close(until: datetime, *, reason: str | None, actor: str | None, now: datet
     if rows[0]["script"]:
         yield Step("script", {}, script=rows[0]["script"])
     stands = yield from _held(now)
-    if until > stands["moment_at"] - CLOSES_AFTER:
+    # The ledger's clock says when; the database's says whether it is over, for that is the one postings are held to.
+    if until > min(stands["moment_at"], stands["clock_at"]) - CLOSES_AFTER:
         raise InvalidInput(
-            f"a period is closed a minute after its end at the earliest; {until.isoformat()} isn't over so long",
+            f"a period is closed a minute after its end at the earliest; {until.isoformat()} isn't over so long by the "
+            f"database's clock, which shows {stands['clock_at'].astimezone(UTC).isoformat()}",
             argument="until",
         )
     if stands["until_at"] is not None and stands["until_at"] >= until:

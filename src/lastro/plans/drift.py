@@ -32,6 +32,7 @@ class Look(NamedTuple):
     held_open: int
     broken_id: int | None
     strays: int
+    tailed: bool
     has_incidents: bool
 
     @property
@@ -72,6 +73,7 @@ def read_look(row: Row) -> Look:
         held_open=whole(row, "held_open"),
         broken_id=row["broken_id"],
         strays=row["strays"],
+        tailed=bool(row["tailed"]),
         has_incidents=row["incidents"] > 0,
     )
 

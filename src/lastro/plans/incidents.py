@@ -35,7 +35,7 @@ class Noted(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """An incident as the reconciler knows it: open, explained, gone."""
+    """An incident as the reconciler knows it: open or explained, there or gone. One that is open and there stands."""
 
     id: int
     rule: IncidentRule
@@ -43,12 +43,18 @@ class _Known(NamedTuple):
     is_open: bool
     is_gone: bool
 
+    @property
+    def stands(self) -> bool:
+        """Whether drift of its rule belongs to it, whatever its numbers are by now."""
+        return self.is_open and not self.is_gone
+
 
 def note_drift(looked: Sequence[Drifted], *, now: datetime | None) -> Plan[Noted]:
     """
     Open an incident for what is new, note again what is open, and note as gone what isn't there any more.
 
-    What was explained stays so while the same difference is there. Once it is gone, the next one is new, however equal.
+    What was explained stays so while the same difference is there. Once it is gone, explained or not, the next one is new,
+    however equal: it has a moment and a cause of its own.
     """
     yield TOGETHER
     noted = Noted([], {})
@@ -81,7 +87,7 @@ def _note(
     same_rule = [incident for incident in incidents if incident.rule == drift.rule]
     numbers = {"expected": drift.expected, "found": drift.found, "transfer_id": drift.transfer_id}
     for incident in same_rule:
-        if incident.is_open:
+        if incident.stands:
             yield step("incidents.see", incident_id=incident.id, now=now, **numbers)
             return incident.id
     if any(not incident.is_gone and incident.difference == drift.found - drift.expected for incident in same_rule):
@@ -95,7 +101,7 @@ def _note(
         return incident_id
     # Another reconciler was faster; its incident is the one.
     known = yield from _known([look.account_id])
-    return next((each.id for each in known.get(look.account_id, []) if each.rule == drift.rule and each.is_open), None)
+    return next((each.id for each in known.get(look.account_id, []) if each.rule == drift.rule and each.stands), None)
 
 
 def _known(account_ids: Sequence[int]) -> Plan[dict[int, list[_Known]]]:

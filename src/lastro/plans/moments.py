@@ -9,7 +9,7 @@ statement, and everything else doesn't change any more.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from lastro.errors import HistoryRetired
@@ -45,25 +45,27 @@ def standing_at(name: str, currency: str, *, at: datetime, by: By, last_id: int 
         yield from refuse_unknown(name, currency)
     head = rows[0]
     account_id: int = head["account_id"]
-    id_ceiling = whole(head, "id_ceiling")
-    if head["base"] is None:
-        left = yield step(
-            "moments.less_later",
-            account_id=account_id,
-            after_id=id_ceiling,
-            last_id=max(last_id, id_ceiling),
-            at=at,
-            by_occurred=by_occurred,
-        )
-        posted = whole(left[0], "posted")
-    else:
-        posted = whole(head, "base") + whole(head, "corrected")
-        for part in rows:
-            sums = part if part["found"] is not None else (yield from _sums(account_id, part, at, by_occurred))
-            if part["entries"] not in (None, sums["found"]):
-                raise _retired(head["account"], head["currency"], at)
-            posted += -whole(sums, "later") if part["counted"] else whole(sums, "earlier")
-    return Standing(account_id, head["account"], head["currency"], posted, id_ceiling)
+    if head["retired_at"] is not None and at < head["retired_at"]:
+        raise _retired_unclosed(head, at)
+    posted = whole(head, "base") + whole(head, "corrected")
+    for part in rows:
+        sums = part if part["found"] is not None else (yield from _sums(account_id, part, at, by_occurred))
+        if part["entries"] not in (None, sums["found"]):
+            raise _retired(head["account"], head["currency"], at)
+        posted += -whole(sums, "later") if part["counted"] else whole(sums, "earlier")
+    return Standing(account_id, head["account"], head["currency"], posted, whole(head, "id_ceiling"))
+
+
+def _retired_unclosed(head: Row, at: datetime) -> HistoryRetired:
+    account, currency, retired_at = head["account"], head["currency"], head["retired_at"].astimezone(UTC)
+    return HistoryRetired(
+        f"what account {account!r} in {currency} stood at on {at.isoformat()} can't be told: its entries up to "
+        f"{retired_at.isoformat()} were retired with their partition before any day was closed; ask for that moment or a "
+        "later one, a statement since after it, and have the days closed (`lastro close-days`) before the next partition "
+        "is retired",
+        account=account,
+        currency=currency,
+    )
 
 
 def _retired(account: str, currency: str, at: datetime) -> HistoryRetired:

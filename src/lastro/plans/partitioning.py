@@ -76,19 +76,20 @@ def retire(name: str) -> Plan[Partition]:
             f"these can: {', '.join(retirable) or 'none yet'}",
             argument="name",
         )
-    yield from _refuse_unclosed(found)
+    closed = yield from _has_closings(found)
     closing = yield step("partitioning.compose_close", name=name)
     yield Step("script", {}, script=closing[0]["script"])
     yield step("partitioning.carry_over", from_id=found.from_id, to_id=found.to_id)
-    yield step("partitioning.carry_history", from_id=found.from_id, to_id=found.to_id)
+    yield step("partitioning.carry_history", from_id=found.from_id, to_id=found.to_id, closed=closed)
     composed = yield step("partitioning.compose_retire", name=name)
     yield Step("script", {}, script=composed[0]["script"])
     return found
 
 
-def _refuse_unclosed(partition: Partition) -> Plan[None]:
+def _has_closings(partition: Partition) -> Plan[bool]:
     """
-    Refuse to retire what days are to be closed with: a ledger that has marks, or makes its first one, needs it first.
+    Return whether closings count the partition's entries; where no mark was ever begun none do. Refuses to retire what
+    days are to be closed with: a ledger that has marks, or makes its first one, needs it first.
     """
     progress = yield step("closings.hold")
     has_marks = progress[0]["id"] > 1 or progress[0]["id_ceiling"] is not None
@@ -98,6 +99,7 @@ def _refuse_unclosed(partition: Partition) -> Plan[None]:
             "run `lastro close-days`, and again after the next day has begun",
             argument="name",
         )
+    return has_marks
 
 
 def _compose(statement: str, from_id: int, to_id: int) -> Plan[None]:

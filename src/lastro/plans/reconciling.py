@@ -11,10 +11,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from lastro.errors import LockTimeout, Refusal, TransferConflict
 from lastro.model.incident import Incident, IncidentRule, OnDrift, Reconciled
-from lastro.model.limits import BALANCE_MAX, RECONCILIATION_ACCOUNTS_MAX, RECONCILIATION_SCANNED_MAX
+from lastro.model.limits import (
+    BALANCE_MAX,
+    RECONCILIATION_ACCOUNTS_MAX,
+    RECONCILIATION_REST_MS_MAX,
+    RECONCILIATION_SCANNED_MAX,
+)
 from lastro.plans.adjusting import adjust
 from lastro.plans.comparing import look_at
-from lastro.plans.course import Act, Course, Pause
+from lastro.plans.course import Act, Course, Pause, Rest
 from lastro.plans.drift import Drift, Look, described, drifts_of
 from lastro.plans.incidents import Drifted, Noted, count_open, note_drift
 from lastro.plans.plan import TOGETHER, Effect, Plan, step
@@ -35,11 +40,13 @@ BEFORE_ALL: Final = -1
 
 class Terms(NamedTuple):
     """
-    What one round goes by: whether it adds up all of history, what it does about drift, and whom it tells.
+    What one round goes by: whether it adds up all of history, what it does about drift, how long it rests after each
+    page and batch, in times of what they took, and whom it tells.
     """
 
     full: bool
     on_drift: OnDrift
+    rest: float
     now: datetime | None
     on_incident: OnIncident
     on_conflict: OnConflict
@@ -75,15 +82,23 @@ def reconcile(terms: Terms) -> Course[Reconciled]:
     while after_id < BALANCE_MAX:
         page: _Page = yield Act(partial(_moved, after_id, state, full=terms.full), Effect.READ)
         done = done._replace(skipped=done.skipped + max(0, page.scanned - len(page.moved)))
+        yield from _rest(terms)
         for start in range(0, len(page.moved), RECONCILIATION_ACCOUNTS_MAX):
             account_ids = page.moved[start : start + RECONCILIATION_ACCOUNTS_MAX]
             batch = yield from _reconcile_batch(account_ids, state, terms)
             done = _added(done, batch, len(account_ids))
             if terms.after_batch is not None and not terms.after_batch(len(account_ids)):
                 return done._replace(open_incidents=(yield Act(count_open, Effect.READ)))
+            yield from _rest(terms)
         after_id = page.last_id
     yield Act(partial(_finish, state.settled_id, now=terms.now))
     return done._replace(open_incidents=(yield Act(count_open, Effect.READ)), complete=True)
+
+
+def _rest(terms: Terms) -> Course[None]:
+    # Whatever slows the round down, others feel as well: it rests the longer.
+    if terms.rest:
+        yield Rest(terms.rest, RECONCILIATION_REST_MS_MAX)
 
 
 def _added(done: Reconciled, batch: _Batch, accounts: int) -> Reconciled:
@@ -185,6 +200,7 @@ def _note(agreed: Sequence[Look]) -> Plan[None]:
         changed_at=[look.changed_at for look in agreed],
         id_floors=[look.id_floor for look in agreed],
         history_amounts=[None if look.keeping == "summed" else look.settled_history for look in agreed],
+        tailed=[look.tailed for look in agreed],
     )
 
 

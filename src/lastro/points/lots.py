@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from lastro.errors import InvalidInput, UnreadableRow
+from lastro.errors import InvalidInput, UnknownTransfer, UnreadableRow
 from lastro.model.text import shown
+from lastro.model.transfer import Transfer
 from lastro.plans.accounts import get_account
 from lastro.plans.plan import Plan, Row, step
 from lastro.plans.stored import whole
@@ -180,7 +181,7 @@ def take(
     return uses
 
 
-def put_back(spend_id: int, refund_id: int, amount: int, *, already: int) -> Plan[list[Use]]:
+def put_back(spend: Transfer, refund_id: int, amount: int, *, already: int) -> Plan[list[Use]]:
     """
     Put *amount* of what a spend took back into the lots it came from, last taken first, after *already* was put back.
 
@@ -190,11 +191,17 @@ def put_back(spend_id: int, refund_id: int, amount: int, *, already: int) -> Pla
     before_number = LOT_NUMBER_MAX
     while (missing := amount - total(back)) > 0:
         rows = yield step(
-            "points_lots.uses_before", transfer_id=spend_id, before_number=before_number, lots_max=LOTS_TAKEN_MAX
+            "points_lots.uses_before", transfer_id=spend.id, before_number=before_number, lots_max=LOTS_TAKEN_MAX
         )
+        if not rows and before_number == LOT_NUMBER_MAX:
+            raise UnknownTransfer(
+                f"the transfer with the key {spend.key!r} took nothing from a member's lots: it was posted, and not spent "
+                "by ledger.points; it is undone by a reversal",
+                key=spend.key,
+            )
         if not rows:
             raise UnreadableRow(
-                f"transfer {spend_id} took fewer points from lots than are to be put back into them ({missing} are "
+                f"transfer {spend.id} took fewer points from lots than are to be put back into them ({missing} are "
                 "missing); somebody wrote past this library: compare its lot_use rows with its amount",
                 column="amount",
             )

@@ -206,7 +206,7 @@ def _refund(spend_key: str, wanted: Intent, terms: Terms, *, whole_rest: bool) -
         return done.posted
     refunded, reward, member = done.posted.transfer, done.debit, done.credit
     assert isinstance(member, Standing), "both base rows are locked"
-    back = yield from put_back(original.id, refunded.id, refunded.amount, already=done.already)
+    back = yield from put_back(original, refunded.id, refunded.amount, already=done.already)
     yield from pay_debt(
         [use.lot._replace(left_over=use.amount) for use in back],
         refunded.id,

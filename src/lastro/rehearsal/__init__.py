@@ -1,3 +1,3 @@
 """
-Lastro under real applications: replayed for proof (`demo`), or as load against criteria set before (`rehearse`).
+Lastro under real applications: checkouts and seasons of bets, replayed for proof (`demo`); load against criteria set before (`rehearse`).
 """

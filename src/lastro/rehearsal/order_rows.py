@@ -4,7 +4,6 @@ Where orders come from: rows of text, read from a CSV or made by seed, and the o
 
 from __future__ import annotations
 
-import csv
 import random
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import lastro
+from lastro.rehearsal.csv_rows import read_csv
 from lastro.rehearsal.marketplace import CURRENCY, Item, Order
 
 ORDERS_MADE = 4_500
 SEED = 1
-ROWS_MAX = 1_000_000
 
 # The shape of a marketplace's orders: most have one item, most sellers sell little and a few sell much.
 _ITEMS_PER_ORDER = (1, 2, 3, 4, 5, 6, 8)
@@ -51,25 +50,7 @@ def read_rows(path: Path) -> list[OrderRow]:
     """
     Read the rows of a CSV with the columns of OrderRow, in whatever order. Raises InvalidInput with the line.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            missing = [column for column in OrderRow._fields if column not in (reader.fieldnames or ())]
-            if missing:
-                raise lastro.InvalidInput(f"{path} has no column {', '.join(missing)}; the first line names them")
-            rows = [_row(path, reader.line_num, said) for said in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise lastro.InvalidInput(f"{path} can't be read as a CSV of order items: {error}") from error
-    if not 1 <= len(rows) <= ROWS_MAX:
-        raise lastro.InvalidInput(f"{path} has {len(rows)} rows; expected 1 … {ROWS_MAX}")
-    return rows
-
-
-def _row(path: Path, line: int, said: dict[str, str | None]) -> OrderRow:
-    texts = [said[column] for column in OrderRow._fields]
-    if None in said or not all(texts):
-        raise lastro.InvalidInput(f"{path}, line {line}: expected a value for each of {', '.join(OrderRow._fields)}")
-    return OrderRow(*(text or "" for text in texts))
+    return [OrderRow(*texts) for texts in read_csv(path, OrderRow._fields, of="order items")]
 
 
 def make_rows(orders: int = ORDERS_MADE, *, seed: int = SEED) -> list[OrderRow]:

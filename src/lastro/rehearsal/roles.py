@@ -1,12 +1,12 @@
 """
-What the processes of a rehearsal do: cashiers check out, the paymaster pays out, the consolidator folds.
+What the processes of a rehearsal do: cashiers check out, the paymaster pays out, the product's own workers work.
 """
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import lastro
@@ -14,12 +14,13 @@ from lastro.rehearsal.cast import Line
 from lastro.rehearsal.marketplace import CURRENCY, PLATFORM, Order, check_out, pay_out
 from lastro.rehearsal.stage import Stage
 from lastro.workers.consolidator import Consolidator
-from lastro.workers.loop import Loop
+from lastro.workers.loop import Loop, Totals, Worker
 
 TOLD_EVERY = 50
 # More than any account will ever hold here: a payout of it has to be refused.
 BEYOND_CENTS = 10**12
 SELLERS_A_ROUND = 8
+DRAINING_ROUNDS_MAX = 1_000
 
 
 @dataclass
@@ -68,9 +69,14 @@ def work_as_cashier(line: Line, stage: Stage, orders: Sequence[Order]) -> Cashie
 
 def work_as_consolidator(line: Line, stage: Stage, interval_ms: int) -> int:
     """Be the product's own consolidator until told to stop; return how many rows were folded in."""
+    return be_worker(line, stage, Consolidator, interval_ms).figures.get("rows", 0)
+
+
+def be_worker(line: Line, stage: Stage, make: Callable[..., Worker], interval_ms: int) -> Totals:
+    """Be a worker of the product's, made by `make(ledger, stopping=…)`, until told to stop; return what it did."""
     stop = threading.Event()
-    with stage.open_shop() as shop:
-        worker = Consolidator(shop.books, stopping=stop.is_set)
+    with stage.open_ledger() as ledger:
+        worker = make(ledger, stopping=stop.is_set)
         worker.interval_ms = interval_ms
         line.wait_for_start()
 
@@ -79,7 +85,14 @@ def work_as_consolidator(line: Line, stage: Stage, interval_ms: int) -> int:
             stop.set()
 
         threading.Thread(target=wait_for_stop, daemon=True).start()
-        return Loop(worker, stop).run().figures.get("rows", 0)
+        return Loop(worker, stop).run()
+
+
+def fold_the_rest(ledger: lastro.Ledger) -> None:
+    """Fold in whatever the consolidators left, when nobody posts any more."""
+    for _ in range(DRAINING_ROUNDS_MAX):
+        if not ledger.consolidate().rows:
+            return
 
 
 def work_as_paymaster(

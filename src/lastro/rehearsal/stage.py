@@ -27,6 +27,7 @@ CONNECT_TIMEOUT_S = 10
 # psycopg's own: a statement is prepared when it comes for the sixth time.
 PREPARE_THRESHOLD = 5
 APPLICATION = "rehearsal"
+CONNECTIONS_MAX = 2
 OTHERS_SHOWN_MAX = 5
 
 # A ledger is known by the tables that no other schema has together.
@@ -75,14 +76,14 @@ class Stage:
             prepare_threshold=PREPARE_THRESHOLD if self.prepared else None,
         )
 
-    def open_ledger(self, application: str = APPLICATION, *, pool_max: int = 1) -> lastro.Ledger:
+    def open_ledger(self, application: str = APPLICATION, *, pool_max: int = CONNECTIONS_MAX) -> lastro.Ledger:
         """Return the ledger on connections of its own; the caller closes it."""
         return lastro.connect(self.named(application), ledger=self.ledger, pool_max=pool_max, prepared=self.prepared)
 
     @contextmanager
     def open_shop(self) -> Iterator[Shop]:
         """Give the marketplace of this stage, for as long as the `with` lasts."""
-        with self.open_ledger(pool_max=2) as ledger:
+        with self.open_ledger() as ledger:
             yield Shop(ledger, Tables(self.marketplace))
 
     def names(self) -> dict[str, sql.Identifier]:
@@ -112,6 +113,15 @@ def set_stage(url: str | None, *, beside_others: bool) -> Iterator[Stage]:
         except psycopg.Error as error:
             # No server there, no right to make a schema: a sentence for whoever started the rehearsal.
             raise translated(error, ambiguous=False) from error
+
+
+@contextmanager
+def serve(url: str | None) -> Iterator[str]:
+    """
+    Give the libpq URL of the database at *url*, or of an embedded server in a temporary directory, gone afterwards.
+    """
+    with _server(url) as (libpq_url, _):
+        yield libpq_url
 
 
 @contextmanager

@@ -66,6 +66,13 @@ def writing(head: StatementHead, to: str | Path | IO[bytes], format_: Format) ->
         writer.end()
         return
     place = Path(to)
+    suffix = place.suffix.removeprefix(".").lower()
+    if suffix in _WRITERS and suffix != format_:
+        raise InvalidInput(
+            f"{place.name!r} is to be written as {format_}, and its name says {suffix}: pass format={suffix!r}, or name it "
+            "otherwise",
+            argument="format",
+        )
     draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     try:
         with draft.open("xb") as file:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from lastro.adopting.values import Adoption
+from lastro.adopting.values import Adoption, AdoptionReport
 from lastro.errors import AdoptionNotReady, SchemaOutdated
 from lastro.ledger import Ledger
 from lastro.telemetry import measure
@@ -64,7 +64,9 @@ class Adopter:
             figures["compared"] += compared
             figures["differences"] += differences
         elif adoption.phase == "ledger":
-            figures["mirrored"] += self._mirror(adoption)
+            mirrored, differences = self._mirror(adoption)
+            figures["mirrored"] += mirrored
+            figures["differences"] += differences
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -72,6 +74,16 @@ class Adopter:
 
     def _compare(self, adoption: Adoption) -> tuple[int, int]:
         report = self._ledger.adopting.compare(adoption.name, after_page=lambda _: not self._stopping())
+        self._say(adoption, report)
+        return report.figures["rows"], len(report.differences)
+
+    def _mirror(self, adoption: Adoption) -> tuple[int, int]:
+        report = self._ledger.adopting.mirror(adoption.name, after_page=lambda _: not self._stopping())
+        measure("lastro_adoption_rows_mirrored", report.figures["written"], adoption=adoption.name)
+        self._say(adoption, report)
+        return report.figures["written"], len(report.differences)
+
+    def _say(self, adoption: Adoption, report: AdoptionReport) -> None:
         measure("lastro_adoption_differences", len(report.differences), adoption=adoption.name)
         found = {(adoption.name, one.row, one.cause) for one in report.differences}
         for one in report.differences:
@@ -81,9 +93,3 @@ class Adopter:
                     adoption.name, one.row, one.account, one.cause, one.expected, one.found,
                 )  # fmt: skip
         self._said = {said for said in self._said if said[0] != adoption.name} | found
-        return report.figures["rows"], len(report.differences)
-
-    def _mirror(self, adoption: Adoption) -> int:
-        report = self._ledger.adopting.mirror(adoption.name, after_page=lambda _: not self._stopping())
-        measure("lastro_adoption_rows_mirrored", report.figures["written"], adoption=adoption.name)
-        return report.figures["written"]

@@ -10,6 +10,7 @@ from typing import Final
 
 from lastro.ledger import Ledger
 from lastro.model.incident import OnDrift
+from lastro.model.limits import RECONCILIATION_REST_TIMES
 from lastro.telemetry import measure
 from lastro.workers.loop import Facts
 
@@ -39,6 +40,7 @@ class Reconciler:
         interval_ms: int = INTERVAL_MS,
         full: bool = False,
         on_drift: OnDrift = "report",
+        rest: float = RECONCILIATION_REST_TIMES,
     ) -> None:
         self.interval_ms = interval_ms
         self.found_drift = False
@@ -46,11 +48,15 @@ class Reconciler:
         self._stopping = stopping
         self._full = full
         self._on_drift = on_drift
+        self._rest = rest
 
     def run_once(self) -> Facts:
         """Run one round."""
         done = self._ledger.reconcile(
-            full=self._full, on_drift=self._on_drift, after_batch=lambda _: not self._stopping()
+            full=self._full,
+            on_drift=self._on_drift,
+            rest=self._rest,
+            after_batch=lambda _: not self._stopping(),
         )
         measure("lastro_open_incidents", done.open_incidents)
         measure("lastro_drifted_accounts", done.drifted)

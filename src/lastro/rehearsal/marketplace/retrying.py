@@ -16,6 +16,7 @@ TRIES_MAX = 5
 
 # Faults of the ledger's statements, and the same conditions met by the application's own.
 LOST_TO_A_RIVAL = (
+    lastro.BetInProgress,
     lastro.LockTimeout,
     lastro.SerializationLost,
     psycopg.errors.DeadlockDetected,

@@ -12,6 +12,7 @@ CREATE TABLE IF NOT EXISTS lastro.reconciled (
     changed_at DATETIME(6) NOT NULL,
     id_floor bigint NOT NULL,
     history_amount bigint COMMENT 'NULL where nothing was added up: an account kept summed.',
+    tailed tinyint NOT NULL COMMENT 'Whether entries of the account stood in the tail.',
     PRIMARY KEY (account_id)
 ) ENGINE = InnoDB;
 
@@ -46,9 +47,9 @@ CREATE TABLE IF NOT EXISTS lastro.incident (
     explained_at DATETIME(6),
     explanation varchar(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     explained_by varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    unexplained tinyint AS (CASE WHEN explained_at IS NULL THEN 1 END) STORED,
+    standing tinyint AS (CASE WHEN explained_at IS NULL AND cleared_at IS NULL THEN 1 END) STORED,
     PRIMARY KEY (id),
-    UNIQUE KEY incident_open_once (account_id, rule, unexplained),
+    UNIQUE KEY incident_open_once (account_id, rule, standing),
     CONSTRAINT incident_rule_known CHECK (rule IN ('balance', 'held', 'tail', 'chain', 'account')),
     CONSTRAINT incident_differs CHECK (expected <> found),
     CONSTRAINT incident_explained_by_name CHECK (

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS lastro.adoption (
     changed_at DATETIME(6) NOT NULL,
     actor varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (name),
-    CONSTRAINT adoption_phase_known CHECK (phase IN ('importing', 'shadow', 'ledger'))
+    CONSTRAINT adoption_phase_known CHECK (phase IN ('importing', 'shadow', 'ledger', 'finished', 'abandoned'))
 ) ENGINE = InnoDB;
 
 -- Whose account a row of the old table is, and the amount on which both sides last agreed: what changed since tells

@@ -12,6 +12,7 @@ CREATE TABLE lastro.reconciled (
     changed_at timestamptz NOT NULL,
     id_floor bigint NOT NULL,
     history_amount bigint,
+    tailed boolean NOT NULL,
     CONSTRAINT reconciled_once PRIMARY KEY (account_id)
 ) WITH (
     fillfactor = 70,
@@ -22,6 +23,8 @@ CREATE TABLE lastro.reconciled (
 );
 COMMENT ON COLUMN lastro.reconciled.history_amount IS
 'NULL where nothing was added up: an account kept summed has no balance of its own that its history could differ from.';
+COMMENT ON COLUMN lastro.reconciled.tailed IS
+'Whether entries of the account stood in the tail: what becomes of those, its base row alone doesn''t tell.';
 
 -- How far reconciliation has come, in one row. Up to `settled_id` every transfer is there or never will be; up to
 -- `checked_id` a complete round has counted them all. `candidate_id` becomes the settled one as soon as the
@@ -44,15 +47,21 @@ CREATE TABLE lastro.carried_over (
     account_id bigint NOT NULL,
     amount bigint NOT NULL,
     id_ceiling bigint NOT NULL,
+    recorded_max_at timestamptz,
+    occurred_max_at timestamptz,
     CONSTRAINT carried_over_once PRIMARY KEY (account_id)
 );
+COMMENT ON COLUMN lastro.carried_over.recorded_max_at IS
+'The greatest moment of the retired entries that no closing counts; before it, a balance can''t be told. NULL: none.';
 -- Where partitions were retired before there was this table, what they took is what the balances have more than the
--- history that is left. Elsewhere nothing is added up here.
-INSERT INTO lastro.carried_over (account_id, amount, id_ceiling)
+-- history that is left; their moments are gone, but for being past. Elsewhere nothing is added up here.
+INSERT INTO lastro.carried_over (account_id, amount, id_ceiling, recorded_max_at, occurred_max_at)
 SELECT
     balance.account_id,
     balance.posted - coalesce(history.amount, 0),
-    (SELECT sequence.last_value FROM lastro.transfer_id AS sequence)
+    (SELECT sequence.last_value FROM lastro.transfer_id AS sequence),
+    now(),
+    now()
 FROM lastro.balance AS balance
 LEFT JOIN (
     SELECT
@@ -107,7 +116,8 @@ CREATE TABLE lastro.incident (
 );
 COMMENT ON COLUMN lastro.incident.agreed_id IS
 'The last transfer at which the account''s numbers still agreed; NULL where they were never compared before.';
-CREATE UNIQUE INDEX incident_open_once ON lastro.incident (account_id, rule) WHERE explained_at IS NULL;
+CREATE UNIQUE INDEX incident_open_once ON lastro.incident (account_id, rule)
+WHERE explained_at IS NULL AND cleared_at IS NULL;
 CREATE INDEX incident_unsettled ON lastro.incident (account_id, rule)
 WHERE cleared_at IS NULL OR explained_at IS NULL;
 

@@ -12,7 +12,7 @@ CREATE TABLE lastro.adoption (
     changed_at timestamptz NOT NULL,
     actor varchar(255),
     CONSTRAINT adoption_once PRIMARY KEY (name),
-    CONSTRAINT adoption_phase_known CHECK (phase IN ('importing', 'shadow', 'ledger'))
+    CONSTRAINT adoption_phase_known CHECK (phase IN ('importing', 'shadow', 'ledger', 'finished', 'abandoned'))
 );
 
 -- Whose account a row of the old table is, and the amount on which both sides last agreed: what changed since tells
@@ -78,16 +78,37 @@ FOR EACH STATEMENT EXECUTE FUNCTION lastro.refuse_change();
 
 -- It says no. A cut-over makes its triggers, on the old table, and a roll-back takes them away. The share lock makes a
 -- cut-over wait for whoever writes the column, and a snapshot from before it is noticed and not believed. It looks with
--- its owner's rights: while it lets everything pass, it must not fail for a role that never heard of the ledger.
+-- its owner's rights: while it lets everything pass, it must not fail for a role that never heard of the ledger. A row
+-- may be deleted whose account holds nothing: its id is read from the columns that the trigger names.
 CREATE FUNCTION lastro.refuse_old_write() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     phase_now text;
+    id_1 text;
+    id_2 text;
+    amount_held bigint;
 BEGIN
     SELECT adoption.phase INTO phase_now
     FROM lastro.adoption AS adoption
     WHERE adoption.name = tg_argv[0]
     FOR SHARE;
+    IF phase_now = 'ledger' AND tg_op = 'DELETE' THEN
+        EXECUTE format('SELECT ($1).%I::text', tg_argv[1]) INTO id_1 USING old;
+        IF tg_nargs > 2 THEN
+            EXECUTE format('SELECT ($1).%I::text', tg_argv[2]) INTO id_2 USING old;
+        END IF;
+        SELECT balance.posted INTO amount_held
+        FROM lastro.adoption_row AS mapped
+        INNER JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id
+        WHERE mapped.adoption = tg_argv[0] AND mapped.row_key = concat_ws(chr(31), id_1, id_2);
+        IF coalesce(amount_held, 0) <> 0 THEN
+            RAISE EXCEPTION 'the ledger has taken over this balance (adoption "%"): % of %.% refused, for its account '
+                'holds % minor units', tg_argv[0], tg_op, tg_table_schema, tg_table_name, amount_held
+                USING ERRCODE = 'restrict_violation',
+                      HINT = 'Move what the account holds by a transfer first, and delete the row then.';
+        END IF;
+        RETURN old;
+    END IF;
     IF phase_now = 'ledger' AND NOT EXISTS (
         SELECT FROM lastro.adoption_mirroring AS mirroring WHERE mirroring.adoption = tg_argv[0]
     ) THEN

@@ -12,6 +12,7 @@ CREATE TABLE lastro_reconciled (
     changed_at integer NOT NULL,
     id_floor integer NOT NULL,
     history_amount integer,
+    tailed integer NOT NULL,
     CONSTRAINT reconciled_once PRIMARY KEY (account_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -56,7 +57,8 @@ CREATE TABLE lastro_incident (
         END
     )
 ) STRICT;
-CREATE UNIQUE INDEX lastro_incident_open_once ON lastro_incident (account_id, rule) WHERE explained_at IS NULL;
+CREATE UNIQUE INDEX lastro_incident_open_once ON lastro_incident (account_id, rule)
+WHERE explained_at IS NULL AND cleared_at IS NULL;
 CREATE INDEX lastro_incident_unsettled ON lastro_incident (account_id, rule)
 WHERE cleared_at IS NULL OR explained_at IS NULL;
 

@@ -11,7 +11,7 @@ CREATE TABLE lastro_adoption (
     changed_at integer NOT NULL,
     actor text,
     CONSTRAINT adoption_once PRIMARY KEY (name),
-    CONSTRAINT adoption_phase_known CHECK (phase IN ('importing', 'shadow', 'ledger')),
+    CONSTRAINT adoption_phase_known CHECK (phase IN ('importing', 'shadow', 'ledger', 'finished', 'abandoned')),
     CONSTRAINT adoption_texts_length CHECK (length(name) BETWEEN 1 AND 32 AND coalesce(length(actor), 1) <= 255)
 ) STRICT, WITHOUT ROWID;
 

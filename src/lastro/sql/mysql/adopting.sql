@@ -116,6 +116,63 @@ FROM json_table(%(account_ids)s, '$[*]' COLUMNS (account_id bigint PATH '$')) AS
 STRAIGHT_JOIN lastro.adoption_row AS mapped FORCE INDEX (adoption_account_once)
     ON wanted.account_id = mapped.account_id;
 
+-- name: open_accounts
+-- Open many accounts on equal terms, each where its name is free in its currency. Their ids are random.
+-- locks: the accounts that are there already   returns: nothing
+INSERT INTO lastro.account (id, name, currency, opened_at, metadata)
+SELECT
+    CAST(conv(hex(random_bytes(8)), 16, 10) AS unsigned) >> 1,
+    CAST(wanted.name AS binary),
+    CAST(wanted.currency AS binary),
+    coalesce(%(now)s, utc_timestamp(6)),
+    NULL
+FROM json_table(%(names__currencies)s, '$[*]' COLUMNS (
+    name varchar(340) CHARACTER SET utf8mb4 PATH '$[0]',
+    currency varchar(32) CHARACTER SET utf8mb4 PATH '$[1]'
+)) AS wanted
+ON DUPLICATE KEY UPDATE id = account.id;
+INSERT INTO lastro.base (account_id, keeping, floor, changed_at)
+SELECT
+    account.id,
+    %(keeping)s,
+    %(floor)s,
+    account.opened_at
+FROM json_table(%(names__currencies)s, '$[*]' COLUMNS (
+    name varchar(340) CHARACTER SET utf8mb4 PATH '$[0]',
+    currency varchar(32) CHARACTER SET utf8mb4 PATH '$[1]'
+)) AS wanted
+STRAIGHT_JOIN lastro.account AS account FORCE INDEX (account_name_and_currency_once)
+    ON account.name = CAST(wanted.name AS binary) AND account.currency = CAST(wanted.currency AS binary)
+LEFT JOIN lastro.base AS base ON account.id = base.account_id
+WHERE base.account_id IS NULL;
+
+-- name: rows_of
+-- Rows that have an account, and what that holds.
+-- locks: none   returns: 0 … rows_max rows
+SELECT
+    mapped.row_key,
+    mapped.account_id,
+    balance.account,
+    balance.currency,
+    balance.posted
+FROM (
+    SELECT
+        noted.row_key,
+        noted.account_id
+    FROM lastro.adoption_row AS noted
+    WHERE noted.adoption = %(adoption)s
+    ORDER BY noted.row_key
+    LIMIT %(rows_max)s
+) AS mapped
+INNER JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id
+ORDER BY mapped.row_key;
+
+-- name: forget_rows
+-- Note no longer whose accounts the rows are, up to one in the order of their keys.
+-- locks: the rows' own notes   returns: nothing
+DELETE FROM lastro.adoption_row
+WHERE adoption = %(adoption)s AND row_key <= %(row_key)s;
+
 -- name: account_of
 -- The account of one row.
 -- locks: none   returns: 0 or 1 row
@@ -177,6 +234,12 @@ ON DUPLICATE KEY UPDATE
 -- locks: its note   returns: nothing
 DELETE FROM lastro.adoption_difference
 WHERE adoption = %(adoption)s AND row_key = %(row_key)s;
+
+-- name: drop_differences
+-- Forget what was different.
+-- locks: the notes   returns: nothing
+DELETE FROM lastro.adoption_difference
+WHERE adoption = %(adoption)s;
 
 -- name: differences
 -- What is different now, in the order of the rows' keys.
@@ -272,13 +335,26 @@ SET
         quote(%(adoption)s), ') THEN SIGNAL SQLSTATE ''45000'' SET MESSAGE_TEXT = ',
         '''the ledger has taken over this balance: post a transfer instead',
         ' (lastro adopt rollback gives the column back)''; END IF;'
+    ),
+    @lastro_held = concat(
+        'EXISTS (SELECT 1 FROM lastro.adoption_row AS mapped INNER JOIN lastro.balance AS balance',
+        ' ON mapped.account_id = balance.account_id WHERE mapped.adoption = ', quote(%(adoption)s),
+        ' AND balance.posted <> 0 AND mapped.row_key = CAST(concat_ws(X''1F'', CONVERT(old.`',
+        replace(%(id_1)s, '`', '``'), '` USING utf8mb4)',
+        coalesce(concat(', CONVERT(old.`', replace(%(id_2)s, '`', '``'), '` USING utf8mb4)'), ''),
+        ') AS binary))',
+        ' AND ''ledger'' = (SELECT adoption.phase FROM lastro.adoption AS adoption WHERE adoption.name = ',
+        quote(%(adoption)s), ' LOCK IN SHARE MODE) THEN SIGNAL SQLSTATE ''45000'' SET MESSAGE_TEXT = ',
+        '''the ledger has taken over this balance, and the account of this row holds something:',
+        ' move it by a transfer first''; END IF;'
     );
 SELECT
     CASE WHEN count(*) = 0 THEN CONVERT(concat(
         'CREATE TRIGGER ', @lastro_trigger, '_u` BEFORE UPDATE ON ', @lastro_table, ' FOR EACH ROW IF NOT (old.',
         @lastro_column, ' <=> new.', @lastro_column, ')', @lastro_unless,
         'CREATE TRIGGER ', @lastro_trigger, '_i` BEFORE INSERT ON ', @lastro_table, ' FOR EACH ROW IF coalesce(new.',
-        @lastro_column, ', 0) <> 0', @lastro_unless
+        @lastro_column, ', 0) <> 0', @lastro_unless,
+        'CREATE TRIGGER ', @lastro_trigger, '_d` BEFORE DELETE ON ', @lastro_table, ' FOR EACH ROW IF ', @lastro_held
     ) USING utf8mb4) ELSE '' END AS script
 FROM information_schema.triggers AS guard
 WHERE
@@ -292,5 +368,6 @@ SET @lastro_trigger = concat(
     '`', replace(coalesce(%(table_schema)s, database()), '`', '``'), '`.`', %(trigger_name)s
 );
 SELECT CONVERT(concat(
-    'DROP TRIGGER IF EXISTS ', @lastro_trigger, '_u`; DROP TRIGGER IF EXISTS ', @lastro_trigger, '_i`;'
+    'DROP TRIGGER IF EXISTS ', @lastro_trigger, '_u`; DROP TRIGGER IF EXISTS ', @lastro_trigger, '_i`;',
+    ' DROP TRIGGER IF EXISTS ', @lastro_trigger, '_d`;'
 ) USING utf8mb4) AS script;

@@ -13,13 +13,14 @@ FROM lastro.closed_period AS closed
 SELECT closed.closing_id FROM lastro.closed_period AS closed WHERE closed.only_row = 1 FOR UPDATE;
 
 -- name: stands
--- What is closed now, by which closing, and what time it is.
+-- What is closed now, by which closing, and what time it is by the ledger's clock and by the database's own.
 -- locks: none that isn't held already   returns: 1 row
 SELECT
     closed.closed_until AS until_at,
     closed.closing_id,
     -- Of a text parameter and a moment it would be text.
-    CAST(coalesce(%(now)s, utc_timestamp(6)) AS datetime(6)) AS moment_at
+    CAST(coalesce(%(now)s, utc_timestamp(6)) AS datetime(6)) AS moment_at,
+    utc_timestamp(6) AS clock_at
 FROM lastro.closed_period AS closed;
 
 -- name: find

@@ -115,8 +115,8 @@ WHERE numbered.entries > %(block_entries)s
 GROUP BY numbered.account_id, (numbered.place - 1) DIV %(block_entries)s;
 
 -- name: write
--- What accounts stood at: as at their mark before, with what came since. An account without one is weighed as it is
--- now, less what came after.
+-- What accounts stood at: as at their mark before, with what came since. An account without one begins with its
+-- history: what is stored as its balance may be off.
 -- locks: none that isn't held already   returns: 1 row: how many closings, and the newest moment of recording
 INSERT INTO lastro.closing (
     account_id, mark_id, opening, amount, entries, blocks, first_id, last_id,
@@ -157,14 +157,13 @@ FROM (
                 ORDER BY earlier.mark_id DESC
                 LIMIT 1
             ),
-            (SELECT balance.posted FROM lastro.balance AS balance WHERE balance.account_id = moved.account_id)
-            - coalesce((
+            coalesce((
                 SELECT sum(credit.amount) FROM lastro.transfer AS credit
-                WHERE credit.credit_id = moved.account_id AND credit.id > %(id_floor)s
+                WHERE credit.credit_id = moved.account_id AND credit.id <= %(id_floor)s
             ), 0)
-            + coalesce((
+            - coalesce((
                 SELECT sum(debit.amount) FROM lastro.transfer AS debit
-                WHERE debit.debit_id = moved.account_id AND debit.id > %(id_floor)s
+                WHERE debit.debit_id = moved.account_id AND debit.id <= %(id_floor)s
             ), 0)
         ) AS opening
     FROM (

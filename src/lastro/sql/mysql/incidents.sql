@@ -22,7 +22,7 @@ WHERE
 ORDER BY incident.id;
 
 -- name: open
--- Note drift that was found, unless another round has done so.
+-- Note drift that was found, unless another round has done so: of a rule of an account one incident stands at a time.
 -- locks: none that a posting waits for   returns: 0 or 1 row: its id
 INSERT INTO lastro.incident (
     account_id, rule, expected, found, agreed_id, transfer_id, opened_at, last_seen_at
@@ -37,16 +37,15 @@ FROM dual
 WHERE last_insert_id() > 0;
 
 -- name: see
--- An open incident was met again, with these numbers.
+-- An incident that stands was met again, with these numbers.
 -- locks: the incident   returns: nothing
 UPDATE lastro.incident
 SET
     expected = %(expected)s,
     found = %(found)s,
     transfer_id = %(transfer_id)s,
-    last_seen_at = coalesce(%(now)s, utc_timestamp(6)),
-    cleared_at = NULL
-WHERE id = %(incident_id)s AND explained_at IS NULL;
+    last_seen_at = coalesce(%(now)s, utc_timestamp(6))
+WHERE id = %(incident_id)s AND explained_at IS NULL AND cleared_at IS NULL;
 
 -- name: clear
 -- These incidents were looked for and their drift is gone, or another one has taken its place.

@@ -2,10 +2,10 @@
 
 -- name: find
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
--- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
--- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
--- What they sum up to is left to `sums`, for this server looks up no range that comes out of a join.
+-- moment, or else up to the newest. `corrected`: what whole blocks on the wrong side of that mark are to be taken off,
+-- or put on. Then one row for each block whose entries must be looked at one by one, with those after the newest mark
+-- (`id_ceiling`), which no closing counts; `counted` says that the base does. What they sum up to is left to `sums`,
+-- for this server looks up no range that comes out of a join.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS (
     SELECT
@@ -106,14 +106,9 @@ part AS (
     SELECT
         0 AS counted,
         NULL AS entries,
-        newest.id_ceiling + 1 AS first_id,
+        coalesce((SELECT newest.id_ceiling FROM newest), 0) + 1 AS first_id,
         %(last_id)s AS last_id
-    FROM newest
-    CROSS JOIN holder
-    WHERE EXISTS (
-        SELECT 1 FROM lastro.closing AS closing
-        WHERE closing.account_id = holder.id AND closing.mark_id <= newest.id
-    )
+    FROM holder
 )
 
 SELECT
@@ -135,8 +130,10 @@ SELECT
                 AND closing.mark_id <= (SELECT chosen.newest_id FROM chosen)
             ORDER BY closing.mark_id
             LIMIT 1
-        )
+        ),
+        0
     ) AS base,
+    NULL AS retired_at,
     coalesce((
         SELECT
             sum(CASE
@@ -154,7 +151,7 @@ SELECT
     NULL AS earlier,
     NULL AS later
 FROM holder
-LEFT JOIN part ON 1 = 1;
+CROSS JOIN part;
 
 -- name: sums
 -- What an account's entries in a range of ids sum up to: those up to a moment, and those after it.
@@ -180,32 +177,3 @@ FROM (
         transfer.debit_id = %(account_id)s
         AND transfer.id >= %(first_id)s AND transfer.id <= %(last_id)s
 ) AS side;
-
--- name: less_later
--- What is posted on an account without closings now, less what came after a moment, or above an id: so partitions that
--- were retired before that moment don't matter. None of its entries has an id up to `after_id`.
--- locks: none   returns: 1 row
-SELECT
-    balance.posted
-    - coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE
-            transfer.credit_id = %(account_id)s AND transfer.id > %(after_id)s
-            AND (
-                CASE WHEN %(by_occurred)s = 1 THEN transfer.occurred_at ELSE transfer.recorded_at END
-                > %(at)s
-                OR transfer.id > %(last_id)s
-            )
-    ), 0)
-    + coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE
-            transfer.debit_id = %(account_id)s AND transfer.id > %(after_id)s
-            AND (
-                CASE WHEN %(by_occurred)s = 1 THEN transfer.occurred_at ELSE transfer.recorded_at END
-                > %(at)s
-                OR transfer.id > %(last_id)s
-            )
-    ), 0) AS posted
-FROM lastro.balance AS balance
-WHERE balance.account_id = %(account_id)s;

@@ -48,8 +48,8 @@ SELECT 'off' AS sequential_scans;
 
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
--- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
--- gone. What stands in the tail or is held without a base row belongs to the page too.
+-- transfer that no complete round has counted, or something in the tail, or had then, holds that don't add up, or drift
+-- that isn't gone. What stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS (
     SELECT
@@ -58,7 +58,7 @@ WITH page AS (
         base.held,
         coalesce(
             base.amount = known.amount AND base.held = known.held AND base.payments = known.payments
-            AND base.changed_at = known.changed_at, 0
+            AND base.changed_at = known.changed_at AND known.tailed = 0, 0
         ) AS known
     FROM lastro.base AS base FORCE INDEX (primary)
     LEFT JOIN lastro.reconciled AS known ON base.account_id = known.account_id
@@ -261,6 +261,7 @@ SELECT
         FROM lastro.tail AS tail
         WHERE tail.account_id = asked.account_id
     ) AS strays,
+    (SELECT count(*) FROM lastro.tail AS tail WHERE tail.account_id = asked.account_id) > 0 AS tailed,
     coalesce((
         SELECT sum(open_hold.left_over) FROM lastro.open_hold AS open_hold
         WHERE open_hold.account_id = asked.account_id
@@ -299,10 +300,11 @@ WHERE
 -- Note how these accounts were when they agreed, for the next look to start from.
 -- locks: the accounts' rows of reconciled, in account order   returns: nothing
 /* each */ INSERT INTO lastro.reconciled (
-    account_id, amount, held, payments, changed_at, id_floor, history_amount
+    account_id, amount, held, payments, changed_at, id_floor, history_amount, tailed
 )
 VALUES (
-    %(account_ids)s, %(amounts)s, %(helds)s, %(payments)s, %(changed_at)s, %(id_floors)s, %(history_amounts)s
+    %(account_ids)s, %(amounts)s, %(helds)s, %(payments)s, %(changed_at)s, %(id_floors)s, %(history_amounts)s,
+    %(tailed)s
 )
 ON DUPLICATE KEY UPDATE
 amount = VALUES (amount),
@@ -310,4 +312,5 @@ held = VALUES (held),
 payments = VALUES (payments),
 changed_at = VALUES (changed_at),
 id_floor = VALUES (id_floor),
-history_amount = VALUES (history_amount);
+history_amount = VALUES (history_amount),
+tailed = VALUES (tailed);

@@ -113,6 +113,56 @@ SELECT
 FROM lastro.adoption_row AS mapped
 WHERE mapped.account_id = ANY(%(account_ids)s::bigint[]);
 
+-- name: open_accounts
+-- Open many accounts on equal terms, each where its name is free in its currency. Their ids are random.
+-- locks: none that another posting waits for   returns: nothing
+WITH opened AS (
+    INSERT INTO lastro.account (id, name, currency, opened_at)
+    SELECT
+        hashtextextended(gen_random_uuid()::text, 0) & 9223372036854775807,
+        wanted.name,
+        wanted.currency,
+        coalesce(%(now)s::timestamptz, now())
+    FROM unnest(%(names)s::text[], %(currencies)s::text[]) AS wanted (name, currency)
+    ON CONFLICT (name, currency) DO NOTHING
+    RETURNING id, opened_at
+)
+
+INSERT INTO lastro.base (account_id, keeping, floor, changed_at)
+SELECT
+    opened.id,
+    %(keeping)s::text,
+    %(floor)s::bigint,
+    opened.opened_at
+FROM opened;
+
+-- name: rows_of
+-- Rows that have an account, and what that holds.
+-- locks: none   returns: 0 … rows_max rows
+SELECT
+    mapped.row_key,
+    mapped.account_id,
+    balance.account,
+    balance.currency,
+    balance.posted
+FROM (
+    SELECT
+        noted.row_key,
+        noted.account_id
+    FROM lastro.adoption_row AS noted
+    WHERE noted.adoption = %(adoption)s::text
+    ORDER BY noted.row_key
+    LIMIT %(rows_max)s::bigint
+) AS mapped
+INNER JOIN lastro.balance AS balance ON mapped.account_id = balance.account_id
+ORDER BY mapped.row_key;
+
+-- name: forget_rows
+-- Note no longer whose accounts the rows are, up to one in the order of their keys.
+-- locks: the rows' own notes   returns: nothing
+DELETE FROM lastro.adoption_row
+WHERE adoption = %(adoption)s::text AND row_key <= %(row_key)s::text;
+
 -- name: account_of
 -- The account of one row.
 -- locks: none   returns: 0 or 1 row
@@ -176,6 +226,12 @@ SET
 -- locks: its note   returns: nothing
 DELETE FROM lastro.adoption_difference
 WHERE adoption = %(adoption)s::text AND row_key = %(row_key)s::text;
+
+-- name: drop_differences
+-- Forget what was different.
+-- locks: the notes   returns: nothing
+DELETE FROM lastro.adoption_difference
+WHERE adoption = %(adoption)s::text;
 
 -- name: differences
 -- What is different now, in the order of the rows' keys.
@@ -271,15 +327,20 @@ WHERE
 -- name: compose_guard
 -- The statements that make the triggers on the old column, where they aren't there. They let everything pass until the
 -- adoption's phase is `ledger`. They fire after the row is written, so that they see what other triggers made of it.
+-- The column is named within the row, as a text: a trigger that named it otherwise would keep it from being widened.
 -- locks: none; what it composes takes SHARE ROW EXCLUSIVE on the table   returns: 1 row
 SELECT
     CASE WHEN count(*) = 0 THEN format(
-        'CREATE TRIGGER %%I AFTER UPDATE ON %%s FOR EACH ROW WHEN (old.%%I IS DISTINCT FROM new.%%I)'
+        'CREATE TRIGGER %%I AFTER UPDATE ON %%s FOR EACH ROW'
+        || ' WHEN (to_jsonb(old) -> %%L IS DISTINCT FROM to_jsonb(new) -> %%L)'
         || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);'
-        || ' CREATE TRIGGER %%I AFTER INSERT ON %%s FOR EACH ROW WHEN (coalesce(new.%%I, 0) <> 0)'
+        || ' CREATE TRIGGER %%I AFTER INSERT ON %%s FOR EACH ROW'
+        || ' WHEN (coalesce((to_jsonb(new) ->> %%L)::numeric, 0) <> 0)'
         || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);'
         || ' CREATE TRIGGER %%I BEFORE TRUNCATE ON %%s'
-        || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);',
+        || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L);'
+        || ' CREATE TRIGGER %%I AFTER DELETE ON %%s FOR EACH ROW'
+        || ' EXECUTE FUNCTION lastro.refuse_old_write(%%L, %%s);',
         %(trigger_name)s::text || '_u',
         coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
         %(balance)s::text, %(balance)s::text, %(adoption)s::text,
@@ -288,7 +349,11 @@ SELECT
         %(balance)s::text, %(adoption)s::text,
         %(trigger_name)s::text || '_t',
         coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
-        %(adoption)s::text
+        %(adoption)s::text,
+        %(trigger_name)s::text || '_d',
+        coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
+        %(adoption)s::text,
+        quote_literal(%(id_1)s::text) || coalesce(', ' || quote_literal(%(id_2)s::text), '')
     ) ELSE '' END AS script
 FROM pg_trigger AS guard
 INNER JOIN pg_class AS relation ON guard.tgrelid = relation.oid
@@ -301,11 +366,14 @@ WHERE
 -- The statements that take the triggers away.
 -- locks: none; what it composes takes ACCESS EXCLUSIVE on the table   returns: 1 row
 SELECT format(
-    'DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s;',
+    'DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s; DROP TRIGGER IF EXISTS %%I ON %%s;'
+    || ' DROP TRIGGER IF EXISTS %%I ON %%s;',
     %(trigger_name)s::text || '_u',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
     %(trigger_name)s::text || '_i',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
     %(trigger_name)s::text || '_t',
+    coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text),
+    %(trigger_name)s::text || '_d',
     coalesce(quote_ident(%(table_schema)s::text) || '.', '') || quote_ident(%(table_name)s::text)
 ) AS script;

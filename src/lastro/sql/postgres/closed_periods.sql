@@ -12,12 +12,13 @@ FROM lastro.closed_period AS closed;
 LOCK TABLE lastro.closed_period IN EXCLUSIVE MODE;
 
 -- name: stands
--- What is closed now, by which closing, and what time it is.
+-- What is closed now, by which closing, and what time it is by the ledger's clock and by the database's own.
 -- locks: none that isn't held already   returns: 1 row
 SELECT
     closed.closed_until AS until_at,
     closed.closing_id,
-    coalesce(%(now)s::timestamptz, now()) AS moment_at
+    coalesce(%(now)s::timestamptz, now()) AS moment_at,
+    now() AS clock_at
 FROM lastro.closed_period AS closed;
 
 -- name: find

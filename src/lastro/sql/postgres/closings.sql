@@ -132,8 +132,8 @@ WHERE numbered.entries > %(block_entries)s::bigint
 GROUP BY numbered.account_id, (numbered.place - 1) / %(block_entries)s::bigint;
 
 -- name: write
--- What a page of accounts stood at: as at its mark before, with what came since. An account without one is weighed as
--- it is now, less what came after: so what was retired with a partition counts, and is read by nobody again.
+-- What a page of accounts stood at: as at its mark before, with what came since. An account without one begins with
+-- what retired partitions took out of its history and with what is left of it: its stored balance may be off.
 -- locks: none   returns: 1 row: how many closings were written, and the newest moment of recording among them
 WITH moved AS MATERIALIZED (
     SELECT
@@ -182,14 +182,17 @@ opened AS MATERIALIZED (
                 ORDER BY earlier.mark_id DESC
                 LIMIT 1
             ),
-            (SELECT balance.posted FROM lastro.balance AS balance WHERE balance.account_id = moved.account_id)
-            - coalesce((
-                SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-                WHERE transfer.credit_id = moved.account_id AND transfer.id > %(id_floor)s::bigint
+            coalesce((
+                SELECT carried.amount FROM lastro.carried_over AS carried
+                WHERE carried.account_id = moved.account_id
             ), 0)
             + coalesce((
                 SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-                WHERE transfer.debit_id = moved.account_id AND transfer.id > %(id_floor)s::bigint
+                WHERE transfer.credit_id = moved.account_id AND transfer.id <= %(id_floor)s::bigint
+            ), 0)
+            - coalesce((
+                SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
+                WHERE transfer.debit_id = moved.account_id AND transfer.id <= %(id_floor)s::bigint
             ), 0)
         ) AS amount
     FROM moved

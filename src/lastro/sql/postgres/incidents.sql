@@ -19,7 +19,7 @@ WHERE
 ORDER BY incident.id;
 
 -- name: open
--- Note drift that was found, unless another round has done so.
+-- Note drift that was found, unless another round has done so: of a rule of an account one incident stands at a time.
 -- locks: none that a posting waits for   returns: 0 or 1 row: its id
 INSERT INTO lastro.incident (
     account_id, rule, expected, found, agreed_id, transfer_id, opened_at, last_seen_at
@@ -28,20 +28,19 @@ VALUES (
     %(account_id)s::bigint, %(rule)s::text, %(expected)s::numeric, %(found)s::numeric, %(agreed_id)s::bigint,
     %(transfer_id)s::bigint, coalesce(%(now)s::timestamptz, now()), coalesce(%(now)s::timestamptz, now())
 )
-ON CONFLICT (account_id, rule) WHERE explained_at IS NULL DO NOTHING
+ON CONFLICT (account_id, rule) WHERE explained_at IS NULL AND cleared_at IS NULL DO NOTHING
 RETURNING id;
 
 -- name: see
--- An open incident was met again, with these numbers.
+-- An incident that stands was met again, with these numbers.
 -- locks: the incident   returns: nothing
 UPDATE lastro.incident
 SET
     expected = %(expected)s::numeric,
     found = %(found)s::numeric,
     transfer_id = %(transfer_id)s::bigint,
-    last_seen_at = coalesce(%(now)s::timestamptz, now()),
-    cleared_at = NULL
-WHERE id = %(incident_id)s::bigint AND explained_at IS NULL;
+    last_seen_at = coalesce(%(now)s::timestamptz, now())
+WHERE id = %(incident_id)s::bigint AND explained_at IS NULL AND cleared_at IS NULL;
 
 -- name: clear
 -- These incidents were looked for and their drift is gone, or another one has taken its place.

@@ -2,39 +2,45 @@
 
 -- name: find
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
--- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
--- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
--- `found`, `earlier` and `later` are what `sums` says of the block, found here by one look less.
+-- moment, or else up to the newest; without a closing what retired partitions took. `retired_at`: the greatest moment
+-- of entries that were retired and that no closing counts. `corrected`: what whole blocks on the wrong side of that
+-- mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one by one, with
+-- those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does. `found`,
+-- `earlier` and `later` are what `sums` says of the block, found here by one look less.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
+    -- What is asked for goes through here as well: so a plan for these values is no cheaper than one for any, and the
+    -- server keeps that one. Planning takes longer than all the rest.
     SELECT
         account.id,
         account.name,
-        account.currency
+        account.currency,
+        %(at)s::timestamptz AS asked_at,
+        %(by_occurred)s::integer = 1 AS by_occurred,
+        %(last_id)s::bigint AS last_id
     FROM lastro.account AS account
     WHERE account.name = %(name)s::text AND account.currency = %(currency)s::text
-),
-
-newest AS MATERIALIZED (
-    SELECT
-        mark.id,
-        mark.id_ceiling
-    FROM lastro.mark AS mark
-    ORDER BY mark.id DESC
-    LIMIT 1
 ),
 
 chosen AS MATERIALIZED (
     SELECT
         coalesce((
             SELECT mark.id FROM lastro.mark AS mark
-            WHERE mark.marked_at >= %(at)s::timestamptz AND mark.id <= newest.id
+            WHERE mark.marked_at >= holder.asked_at AND mark.id <= newest.id
             ORDER BY mark.marked_at, mark.id
             LIMIT 1
         ), newest.id) AS id,
-        newest.id AS newest_id
-    FROM newest
+        newest.id AS newest_id,
+        newest.id_ceiling
+    FROM holder
+    CROSS JOIN LATERAL (
+        SELECT
+            mark.id,
+            mark.id_ceiling
+        FROM lastro.mark AS mark
+        ORDER BY mark.id DESC
+        LIMIT 1
+    ) AS newest
 ),
 
 doubtful AS MATERIALIZED (
@@ -48,7 +54,9 @@ doubtful AS MATERIALIZED (
         timed.first_id,
         timed.last_id,
         timed.min_at,
-        timed.max_at
+        timed.max_at,
+        timed.asked_at,
+        timed.by_occurred
     FROM (
         SELECT
             closing.account_id,
@@ -59,15 +67,15 @@ doubtful AS MATERIALIZED (
             closing.amount - closing.opening AS moved,
             closing.first_id,
             closing.last_id,
-            CASE WHEN %(by_occurred)s::integer = 1 THEN closing.occurred_min_at ELSE closing.recorded_min_at END
-                AS min_at,
-            CASE WHEN %(by_occurred)s::integer = 1 THEN closing.occurred_max_at ELSE closing.recorded_max_at END
-                AS max_at
+            CASE WHEN holder.by_occurred THEN closing.occurred_min_at ELSE closing.recorded_min_at END AS min_at,
+            CASE WHEN holder.by_occurred THEN closing.occurred_max_at ELSE closing.recorded_max_at END AS max_at,
+            holder.asked_at,
+            holder.by_occurred
         FROM chosen
         CROSS JOIN holder
         INNER JOIN lastro.closing AS closing ON closing.account_id = holder.id AND closing.mark_id <= chosen.newest_id
     ) AS timed
-    WHERE CASE WHEN timed.counted THEN timed.max_at > %(at)s::timestamptz ELSE timed.min_at <= %(at)s::timestamptz END
+    WHERE CASE WHEN timed.counted THEN timed.max_at > timed.asked_at ELSE timed.min_at <= timed.asked_at END
 ),
 
 piece AS MATERIALIZED (
@@ -78,7 +86,8 @@ piece AS MATERIALIZED (
         doubtful.first_id,
         doubtful.last_id,
         doubtful.min_at,
-        doubtful.max_at
+        doubtful.max_at,
+        doubtful.asked_at
     FROM doubtful
     WHERE doubtful.blocks = 0
     UNION ALL
@@ -88,11 +97,25 @@ piece AS MATERIALIZED (
         block.entries,
         block.first_id,
         block.last_id,
-        CASE WHEN %(by_occurred)s::integer = 1 THEN block.occurred_min_at ELSE block.recorded_min_at END AS min_at,
-        CASE WHEN %(by_occurred)s::integer = 1 THEN block.occurred_max_at ELSE block.recorded_max_at END AS max_at
+        CASE WHEN doubtful.by_occurred THEN block.occurred_min_at ELSE block.recorded_min_at END AS min_at,
+        CASE WHEN doubtful.by_occurred THEN block.occurred_max_at ELSE block.recorded_max_at END AS max_at,
+        doubtful.asked_at
     FROM doubtful
-    INNER JOIN lastro.closing_block AS block
-        ON doubtful.account_id = block.account_id AND doubtful.mark_id = block.mark_id
+    CROSS JOIN LATERAL (
+        SELECT
+            counted.moved,
+            counted.entries,
+            counted.first_id,
+            counted.last_id,
+            counted.recorded_min_at,
+            counted.recorded_max_at,
+            counted.occurred_min_at,
+            counted.occurred_max_at
+        FROM lastro.closing_block AS counted
+        WHERE counted.account_id = doubtful.account_id AND counted.mark_id = doubtful.mark_id
+        -- With an order it stays a look by the index for each closing, and is no join that reads every block.
+        ORDER BY counted.number
+    ) AS block
     WHERE doubtful.blocks > 0
 ),
 
@@ -103,26 +126,21 @@ part AS (
         piece.first_id,
         piece.last_id
     FROM piece
-    WHERE piece.min_at <= %(at)s::timestamptz AND piece.max_at > %(at)s::timestamptz
+    WHERE piece.min_at <= piece.asked_at AND piece.max_at > piece.asked_at
     UNION ALL
     SELECT
         false AS counted,
         NULL::bigint AS entries,
-        newest.id_ceiling + 1 AS first_id,
-        %(last_id)s::bigint AS last_id
-    FROM newest
-    CROSS JOIN holder
-    WHERE EXISTS (
-        SELECT 1 FROM lastro.closing AS closing
-        WHERE closing.account_id = holder.id AND closing.mark_id <= newest.id
-    )
+        coalesce((SELECT chosen.id_ceiling FROM chosen), 0) + 1 AS first_id,
+        holder.last_id
+    FROM holder
 )
 
 SELECT
     holder.id AS account_id,
     holder.name AS account,
     holder.currency,
-    coalesce((SELECT newest.id_ceiling FROM newest), 0) AS id_ceiling,
+    coalesce((SELECT chosen.id_ceiling FROM chosen), 0) AS id_ceiling,
     coalesce(
         (
             SELECT closing.amount FROM lastro.closing AS closing
@@ -137,13 +155,16 @@ SELECT
                 AND closing.mark_id <= (SELECT chosen.newest_id FROM chosen)
             ORDER BY closing.mark_id
             LIMIT 1
-        )
+        ),
+        carried.amount,
+        0
     ) AS base,
+    CASE WHEN holder.by_occurred THEN carried.occurred_max_at ELSE carried.recorded_max_at END AS retired_at,
     coalesce((
         SELECT
             sum(CASE
-                WHEN piece.counted AND piece.min_at > %(at)s::timestamptz THEN -piece.moved
-                WHEN NOT piece.counted AND piece.max_at <= %(at)s::timestamptz THEN piece.moved
+                WHEN piece.counted AND piece.min_at > piece.asked_at THEN -piece.moved
+                WHEN NOT piece.counted AND piece.max_at <= piece.asked_at THEN piece.moved
                 ELSE 0
             END)
         FROM piece
@@ -156,26 +177,27 @@ SELECT
     summed.earlier,
     summed.later
 FROM holder
-LEFT JOIN part ON true
-LEFT JOIN LATERAL (
+LEFT JOIN lastro.carried_over AS carried ON holder.id = carried.account_id
+CROSS JOIN part
+CROSS JOIN LATERAL (
     SELECT
         count(*) AS entries,
-        coalesce(sum(side.amount) FILTER (WHERE side.moment_at <= %(at)s::timestamptz), 0) AS earlier,
-        coalesce(sum(side.amount) FILTER (WHERE side.moment_at > %(at)s::timestamptz), 0) AS later
+        coalesce(sum(side.amount) FILTER (WHERE side.moment_at <= holder.asked_at), 0) AS earlier,
+        coalesce(sum(side.amount) FILTER (WHERE side.moment_at > holder.asked_at), 0) AS later
     FROM (
         SELECT
             credit.amount,
-            CASE WHEN %(by_occurred)s::integer = 1 THEN credit.occurred_at ELSE credit.recorded_at END AS moment_at
+            CASE WHEN holder.by_occurred THEN credit.occurred_at ELSE credit.recorded_at END AS moment_at
         FROM lastro.transfer AS credit
         WHERE credit.credit_id = holder.id AND credit.id >= part.first_id AND credit.id <= part.last_id
         UNION ALL
         SELECT
             -debit.amount AS amount,
-            CASE WHEN %(by_occurred)s::integer = 1 THEN debit.occurred_at ELSE debit.recorded_at END AS moment_at
+            CASE WHEN holder.by_occurred THEN debit.occurred_at ELSE debit.recorded_at END AS moment_at
         FROM lastro.transfer AS debit
         WHERE debit.debit_id = holder.id AND debit.id >= part.first_id AND debit.id <= part.last_id
     ) AS side
-) AS summed ON true;
+) AS summed;
 
 -- name: sums
 -- What an account's entries in a range of ids sum up to: those up to a moment, and those after it.
@@ -201,32 +223,3 @@ FROM (
         transfer.debit_id = %(account_id)s::bigint
         AND transfer.id >= %(first_id)s::bigint AND transfer.id <= %(last_id)s::bigint
 ) AS side;
-
--- name: less_later
--- What is posted on an account without closings now, less what came after a moment, or above an id: so partitions that
--- were retired before that moment don't matter. None of its entries has an id up to `after_id`.
--- locks: none   returns: 1 row
-SELECT
-    balance.posted
-    - coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE
-            transfer.credit_id = %(account_id)s::bigint AND transfer.id > %(after_id)s::bigint
-            AND (
-                CASE WHEN %(by_occurred)s::integer = 1 THEN transfer.occurred_at ELSE transfer.recorded_at END
-                > %(at)s::timestamptz
-                OR transfer.id > %(last_id)s::bigint
-            )
-    ), 0)
-    + coalesce((
-        SELECT sum(transfer.amount) FROM lastro.transfer AS transfer
-        WHERE
-            transfer.debit_id = %(account_id)s::bigint AND transfer.id > %(after_id)s::bigint
-            AND (
-                CASE WHEN %(by_occurred)s::integer = 1 THEN transfer.occurred_at ELSE transfer.recorded_at END
-                > %(at)s::timestamptz
-                OR transfer.id > %(last_id)s::bigint
-            )
-    ), 0) AS posted
-FROM lastro.balance AS balance
-WHERE balance.account_id = %(account_id)s::bigint;

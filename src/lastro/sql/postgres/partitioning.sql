@@ -94,17 +94,20 @@ RETURNING base.account_id;
 
 -- name: carry_history
 -- Note what a partition takes out of each account's history, and forget how far that history was added up where the
--- partition holds entries beyond. It is the partition's own rows that leave: nobody writes to it any more.
+-- partition holds entries beyond. It is the partition's own rows that leave: nobody writes to it any more. Where no
+-- closing counts them, note their greatest moments too: before those nobody can tell any more what an account stood at.
 -- locks: the rows of carried_over and reconciled of its accounts   returns: nothing
 WITH leaving AS MATERIALIZED (
     SELECT
         side.account_id,
-        sum(side.amount) AS amount
+        sum(side.amount) AS amount,
+        max(side.recorded_at) AS recorded_max_at,
+        max(side.occurred_at) AS occurred_max_at
     FROM (
-        SELECT debit_id AS account_id, -amount AS amount FROM lastro.transfer
+        SELECT debit_id AS account_id, -amount AS amount, recorded_at, occurred_at FROM lastro.transfer
         WHERE id >= %(from_id)s::bigint AND id < %(to_id)s::bigint
         UNION ALL
-        SELECT credit_id AS account_id, amount FROM lastro.transfer
+        SELECT credit_id AS account_id, amount, recorded_at, occurred_at FROM lastro.transfer
         WHERE id >= %(from_id)s::bigint AND id < %(to_id)s::bigint
     ) AS side
     GROUP BY side.account_id
@@ -116,16 +119,20 @@ forgotten AS (
     WHERE reconciled.account_id = leaving.account_id AND reconciled.id_floor < %(to_id)s::bigint - 1
 )
 
-INSERT INTO lastro.carried_over (account_id, amount, id_ceiling)
+INSERT INTO lastro.carried_over (account_id, amount, id_ceiling, recorded_max_at, occurred_max_at)
 SELECT
     leaving.account_id,
     leaving.amount,
-    %(to_id)s::bigint - 1
+    %(to_id)s::bigint - 1,
+    CASE WHEN NOT %(closed)s::boolean THEN leaving.recorded_max_at END,
+    CASE WHEN NOT %(closed)s::boolean THEN leaving.occurred_max_at END
 FROM leaving
 ORDER BY leaving.account_id
 ON CONFLICT (account_id) DO UPDATE SET
 amount = carried_over.amount + excluded.amount,
-id_ceiling = greatest(carried_over.id_ceiling, excluded.id_ceiling);
+id_ceiling = greatest(carried_over.id_ceiling, excluded.id_ceiling),
+recorded_max_at = greatest(carried_over.recorded_max_at, excluded.recorded_max_at),
+occurred_max_at = greatest(carried_over.occurred_max_at, excluded.occurred_max_at);
 
 -- name: compose_retire
 -- The statement that takes a partition out of the history; the table stays, for an archive, under its name.

@@ -49,10 +49,10 @@ SELECT set_config('enable_seqscan', 'off', true) AS sequential_scans;
 
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
--- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
--- gone. A transfer is looked for account by account, in the two indexes of the history: the LIMITs keep the planner
--- from reading all of it, and the upper bound keeps it out of the partitions that are ahead of need. What stands in the
--- tail or is held without a base row belongs to the page too.
+-- transfer that no complete round has counted, or something in the tail, or had then, holds that don't add up, or drift
+-- that isn't gone. A transfer is looked for account by account, in the two indexes of the history: the LIMITs keep the
+-- planner from reading all of it, and the upper bound keeps it out of the partitions that are ahead of need. What
+-- stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS MATERIALIZED (
     SELECT
@@ -61,7 +61,7 @@ WITH page AS MATERIALIZED (
         base.held,
         coalesce(
             base.amount = known.amount AND base.held = known.held AND base.payments = known.payments
-            AND base.changed_at = known.changed_at, false
+            AND base.changed_at = known.changed_at AND NOT known.tailed, false
         ) AS known
     FROM lastro.base AS base
     LEFT JOIN lastro.reconciled AS known ON base.account_id = known.account_id
@@ -193,6 +193,7 @@ SELECT
     asked.start_amount + coalesce(chained.settled_amount, added.settled_amount, 0) AS settled_history,
     chained.broken_id,
     tailed.strays,
+    tailed.entries > 0 AS tailed,
     (
         SELECT coalesce(sum(open_hold.left_over), 0) FROM lastro.open_hold AS open_hold
         WHERE open_hold.account_id = asked.account_id
@@ -207,6 +208,7 @@ FROM asked
 CROSS JOIN LATERAL (
     SELECT
         coalesce(sum(tail.amount), 0) AS amount,
+        count(*) AS entries,
         count(*) FILTER (
             WHERE
                 asked.keeping IS DISTINCT FROM 'hot'
@@ -326,7 +328,7 @@ FROM (
 -- name: note
 -- Note how these accounts were when they agreed, for the next look to start from.
 -- locks: the accounts' rows of reconciled, in account order   returns: nothing
-INSERT INTO lastro.reconciled (account_id, amount, held, payments, changed_at, id_floor, history_amount)
+INSERT INTO lastro.reconciled (account_id, amount, held, payments, changed_at, id_floor, history_amount, tailed)
 SELECT
     seen.account_id,
     seen.amount,
@@ -334,15 +336,18 @@ SELECT
     seen.payments,
     seen.changed_at,
     seen.id_floor,
-    seen.history_amount
+    seen.history_amount,
+    seen.tailed
 FROM unnest(
     %(account_ids)s::bigint[], %(amounts)s::bigint[], %(helds)s::bigint[], %(payments)s::bigint[],
-    %(changed_at)s::timestamptz[], %(id_floors)s::bigint[], %(history_amounts)s::bigint[]
-) AS seen (account_id, amount, held, payments, changed_at, id_floor, history_amount)
+    %(changed_at)s::timestamptz[], %(id_floors)s::bigint[], %(history_amounts)s::bigint[],
+    %(tailed)s::boolean[]
+) AS seen (account_id, amount, held, payments, changed_at, id_floor, history_amount, tailed)
 ON CONFLICT (account_id) DO UPDATE SET
 amount = excluded.amount,
 held = excluded.held,
 payments = excluded.payments,
 changed_at = excluded.changed_at,
 id_floor = excluded.id_floor,
-history_amount = excluded.history_amount;
+history_amount = excluded.history_amount,
+tailed = excluded.tailed;

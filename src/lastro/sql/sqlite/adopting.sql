@@ -112,6 +112,59 @@ SELECT
 FROM json_each(%(account_ids)s) AS wanted
 INNER JOIN lastro_adoption_row AS mapped ON wanted.value = mapped.account_id;
 
+-- name: open_accounts
+-- Open many accounts on equal terms, each where its name is free in its currency. Their ids are random.
+-- locks: none   returns: nothing
+INSERT INTO lastro_account (id, name, currency, opened_at, metadata)
+SELECT
+    random() & 9223372036854775807,
+    name.value,
+    currency.value,
+    %(now)s,
+    NULL
+FROM json_each(%(names)s) AS name
+INNER JOIN json_each(%(currencies)s) AS currency ON name.key = currency.key
+WHERE true
+ON CONFLICT (name, currency) DO NOTHING;
+
+INSERT INTO lastro_base (account_id, keeping, floor, changed_at)
+SELECT
+    account.id,
+    %(keeping)s,
+    %(floor)s,
+    account.opened_at
+FROM json_each(%(names)s) AS name
+INNER JOIN json_each(%(currencies)s) AS currency ON name.key = currency.key
+INNER JOIN lastro_account AS account ON name.value = account.name AND currency.value = account.currency
+WHERE NOT EXISTS (SELECT 1 FROM lastro_base AS base WHERE base.account_id = account.id);
+
+-- name: rows_of
+-- Rows that have an account, and what that holds.
+-- locks: none   returns: 0 … rows_max rows
+SELECT
+    mapped.row_key,
+    mapped.account_id,
+    balance.account,
+    balance.currency,
+    balance.posted
+FROM (
+    SELECT
+        noted.row_key,
+        noted.account_id
+    FROM lastro_adoption_row AS noted
+    WHERE noted.adoption = %(adoption)s
+    ORDER BY noted.row_key
+    LIMIT %(rows_max)s
+) AS mapped
+INNER JOIN lastro_balance AS balance ON mapped.account_id = balance.account_id
+ORDER BY mapped.row_key;
+
+-- name: forget_rows
+-- Note no longer whose accounts the rows are, up to one in the order of their keys.
+-- locks: the rows' own notes   returns: nothing
+DELETE FROM lastro_adoption_row
+WHERE adoption = %(adoption)s AND row_key <= %(row_key)s;
+
 -- name: account_of
 -- The account of one row.
 -- locks: none   returns: 0 or 1 row
@@ -175,6 +228,12 @@ SET
 -- locks: its note   returns: nothing
 DELETE FROM lastro_adoption_difference
 WHERE adoption = %(adoption)s AND row_key = %(row_key)s;
+
+-- name: drop_differences
+-- Forget what was different.
+-- locks: the notes   returns: nothing
+DELETE FROM lastro_adoption_difference
+WHERE adoption = %(adoption)s;
 
 -- name: differences
 -- What is different now, in the order of the rows' keys.
@@ -262,9 +321,21 @@ SELECT
         || ' WHERE adoption.name = %%Q AND adoption.phase = ''ledger'')'
         || ' AND NOT EXISTS (SELECT 1 FROM lastro_adoption_mirroring AS mirroring WHERE mirroring.adoption = %%Q)'
         || ' BEGIN SELECT raise(ABORT, ''the ledger has taken over this balance: post a transfer instead'
-        || ' (lastro adopt rollback gives the column back)''); END;',
+        || ' (lastro adopt rollback gives the column back)''); END;'
+        || ' CREATE TRIGGER "%%w" BEFORE DELETE ON "%%w" WHEN EXISTS (SELECT 1 FROM lastro_adoption AS adoption'
+        || ' WHERE adoption.name = %%Q AND adoption.phase = ''ledger'')'
+        || ' AND EXISTS (SELECT 1 FROM lastro_adoption_row AS mapped INNER JOIN lastro_balance AS balance'
+        || ' ON mapped.account_id = balance.account_id WHERE mapped.adoption = %%Q AND balance.posted <> 0'
+        || ' AND mapped.row_key = CAST(old."%%w" AS text)%%s)'
+        || ' BEGIN SELECT raise(ABORT, ''the ledger has taken over this balance, and the account of this row holds'
+        || ' something: move it by a transfer first''); END;',
         %(trigger_name)s || '_u', %(balance)s, %(table_name)s, %(balance)s, %(balance)s, %(adoption)s, %(adoption)s,
-        %(trigger_name)s || '_i', %(table_name)s, %(balance)s, %(adoption)s, %(adoption)s
+        %(trigger_name)s || '_i', %(table_name)s, %(balance)s, %(adoption)s, %(adoption)s,
+        %(trigger_name)s || '_d', %(table_name)s, %(adoption)s, %(adoption)s, %(id_1)s,
+        CASE
+            WHEN %(id_2)s IS NULL THEN ''
+            ELSE printf(' || char(31) || CAST(old."%%w" AS text)', %(id_2)s)
+        END
     ) ELSE '' END AS script
 FROM sqlite_master AS guard
 WHERE guard.type = 'trigger' AND guard.name = %(trigger_name)s || '_u';
@@ -273,5 +344,6 @@ WHERE guard.type = 'trigger' AND guard.name = %(trigger_name)s || '_u';
 -- The statements that take the triggers away.
 -- locks: none   returns: 1 row
 SELECT printf(
-    'DROP TRIGGER IF EXISTS "%%w"; DROP TRIGGER IF EXISTS "%%w";', %(trigger_name)s || '_u', %(trigger_name)s || '_i'
+    'DROP TRIGGER IF EXISTS "%%w"; DROP TRIGGER IF EXISTS "%%w"; DROP TRIGGER IF EXISTS "%%w";',
+    %(trigger_name)s || '_u', %(trigger_name)s || '_i', %(trigger_name)s || '_d'
 ) AS script;

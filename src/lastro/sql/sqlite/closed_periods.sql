@@ -12,12 +12,13 @@ FROM lastro_closed_period AS closed;
 SELECT 1 AS held;
 
 -- name: stands
--- What is closed now, by which closing, and what time it is.
+-- What is closed now, by which closing, and what time it is by the ledger's clock and by the database's own.
 -- locks: none that isn't held already   returns: 1 row
 SELECT
     closed.closed_until AS until_at,
     closed.closing_id,
-    %(now)s AS moment_at
+    %(now)s AS moment_at,
+    CAST((julianday('now') - 2440587.5) * 86400000000 AS integer) AS clock_at
 FROM lastro_closed_period AS closed;
 
 -- name: find

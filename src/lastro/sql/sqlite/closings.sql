@@ -107,8 +107,8 @@ WHERE numbered.entries > %(block_entries)s
 GROUP BY numbered.account_id, (numbered.place - 1) / %(block_entries)s;
 
 -- name: write
--- What accounts stood at: as at their mark before, with what came since. An account without one is weighed as it is
--- now, less what came after.
+-- What accounts stood at: as at their mark before, with what came since. An account without one begins with its
+-- history: what is stored as its balance may be off.
 -- locks: none that isn't held already   returns: 1 row: how many closings, and the newest moment of recording
 INSERT INTO lastro_closing (
     account_id, mark_id, opening, amount, entries, blocks, first_id, last_id,
@@ -149,17 +149,16 @@ FROM (
                 ORDER BY earlier.mark_id DESC
                 LIMIT 1
             ),
-            (SELECT balance.posted FROM lastro_balance AS balance WHERE balance.account_id = moved.account_id)
-            - coalesce((
+            coalesce((
                 SELECT
                     (sum(side.amount >> 32) + (sum(side.amount & 4294967295) >> 32)) * 4294967296
                     + (sum(side.amount & 4294967295) & 4294967295)
                 FROM (
                     SELECT credit.amount FROM lastro_transfer AS credit
-                    WHERE credit.credit_id = moved.account_id AND credit.id > %(id_floor)s
+                    WHERE credit.credit_id = moved.account_id AND credit.id <= %(id_floor)s
                     UNION ALL
                     SELECT -debit.amount FROM lastro_transfer AS debit
-                    WHERE debit.debit_id = moved.account_id AND debit.id > %(id_floor)s
+                    WHERE debit.debit_id = moved.account_id AND debit.id <= %(id_floor)s
                 ) AS side
             ), 0)
         ) AS opening

@@ -19,7 +19,7 @@ WHERE
 ORDER BY incident.id;
 
 -- name: open
--- Note drift that was found, unless another round has done so.
+-- Note drift that was found, unless another round has done so: of a rule of an account one incident stands at a time.
 -- locks: none that isn't held already   returns: 0 or 1 row: its id
 INSERT INTO lastro_incident (
     account_id, rule, expected, found, agreed_id, transfer_id, opened_at, last_seen_at
@@ -27,20 +27,19 @@ INSERT INTO lastro_incident (
 VALUES (
     %(account_id)s, %(rule)s, %(expected)s, %(found)s, %(agreed_id)s, %(transfer_id)s, %(now)s, %(now)s
 )
-ON CONFLICT (account_id, rule) WHERE explained_at IS NULL DO NOTHING
+ON CONFLICT (account_id, rule) WHERE explained_at IS NULL AND cleared_at IS NULL DO NOTHING
 RETURNING id;
 
 -- name: see
--- An open incident was met again, with these numbers.
+-- An incident that stands was met again, with these numbers.
 -- locks: none that isn't held already   returns: nothing
 UPDATE lastro_incident
 SET
     expected = %(expected)s,
     found = %(found)s,
     transfer_id = %(transfer_id)s,
-    last_seen_at = %(now)s,
-    cleared_at = NULL
-WHERE id = %(incident_id)s AND explained_at IS NULL;
+    last_seen_at = %(now)s
+WHERE id = %(incident_id)s AND explained_at IS NULL AND cleared_at IS NULL;
 
 -- name: clear
 -- These incidents were looked for and their drift is gone, or another one has taken its place.

@@ -2,10 +2,10 @@
 
 -- name: find
 -- What an account's closings say of a moment. `base`: the sum of all entries up to the first mark at or after the
--- moment, or else up to the newest; NULL where the account has no closing. `corrected`: what whole blocks on the wrong
--- side of that mark are to be taken off, or put on. Then one row for each block whose entries must be looked at one
--- by one, with those after the newest mark (`id_ceiling`), which no closing counts; `counted` says that the base does.
--- What they sum up to is left to `sums`: here a look costs next to nothing.
+-- moment, or else up to the newest. `corrected`: what whole blocks on the wrong side of that mark are to be taken off,
+-- or put on. Then one row for each block whose entries must be looked at one by one, with those after the newest mark
+-- (`id_ceiling`), which no closing counts; `counted` says that the base does. What they sum up to is left to `sums`:
+-- here a look costs next to nothing.
 -- locks: none   returns: 1 row or more; 0 where there is no such account
 WITH holder AS MATERIALIZED (
     SELECT
@@ -106,14 +106,9 @@ part AS (
     SELECT
         0 AS counted,
         NULL AS entries,
-        newest.id_ceiling + 1 AS first_id,
+        coalesce((SELECT newest.id_ceiling FROM newest), 0) + 1 AS first_id,
         %(last_id)s AS last_id
-    FROM newest
-    CROSS JOIN holder
-    WHERE EXISTS (
-        SELECT 1 FROM lastro_closing AS closing
-        WHERE closing.account_id = holder.id AND closing.mark_id <= newest.id
-    )
+    FROM holder
 )
 
 SELECT
@@ -135,8 +130,10 @@ SELECT
                 AND closing.mark_id <= (SELECT chosen.newest_id FROM chosen)
             ORDER BY closing.mark_id
             LIMIT 1
-        )
+        ),
+        0
     ) AS base,
+    NULL AS retired_at,
     coalesce((
         SELECT
             (sum(change.moved >> 32) + (sum(change.moved & 4294967295) >> 32)) * 4294967296
@@ -159,7 +156,7 @@ SELECT
     NULL AS earlier,
     NULL AS later
 FROM holder
-LEFT JOIN part ON true;
+CROSS JOIN part;
 
 -- name: sums
 -- What an account's entries in a range of ids sum up to, in two halves: those up to a moment, and those after it.
@@ -192,34 +189,3 @@ FROM (
         WHERE debit.debit_id = %(account_id)s AND debit.id >= %(first_id)s AND debit.id <= %(last_id)s
     ) AS side
 ) AS placed;
-
--- name: less_later
--- What is posted on an account without closings now, less what came after a moment, or above an id. None of its entries
--- has an id up to `after_id`.
--- locks: none   returns: 1 row
-SELECT
-    balance.posted
-    - coalesce((
-        SELECT
-            (sum(side.amount >> 32) + (sum(side.amount & 4294967295) >> 32)) * 4294967296
-            + (sum(side.amount & 4294967295) & 4294967295)
-        FROM (
-            SELECT credit.amount FROM lastro_transfer AS credit
-            WHERE
-                credit.credit_id = %(account_id)s AND credit.id > %(after_id)s
-                AND (
-                    CASE WHEN %(by_occurred)s = 1 THEN credit.occurred_at ELSE credit.recorded_at END > %(at)s
-                    OR credit.id > %(last_id)s
-                )
-            UNION ALL
-            SELECT -debit.amount AS amount FROM lastro_transfer AS debit
-            WHERE
-                debit.debit_id = %(account_id)s AND debit.id > %(after_id)s
-                AND (
-                    CASE WHEN %(by_occurred)s = 1 THEN debit.occurred_at ELSE debit.recorded_at END > %(at)s
-                    OR debit.id > %(last_id)s
-                )
-        ) AS side
-    ), 0) AS posted
-FROM lastro_balance AS balance
-WHERE balance.account_id = %(account_id)s;

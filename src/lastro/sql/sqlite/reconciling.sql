@@ -46,8 +46,8 @@ SELECT 'off' AS sequential_scans;
 
 -- name: moved
 -- Which of the next accounts are to be compared: their base row isn't the one that was compared last, they have a
--- transfer that no complete round has counted, something in the tail, holds that don't add up, or drift that isn't
--- gone. What stands in the tail or is held without a base row belongs to the page too.
+-- transfer that no complete round has counted, or something in the tail, or had then, holds that don't add up, or drift
+-- that isn't gone. What stands in the tail or is held without a base row belongs to the page too.
 -- locks: none   returns: 1 row: the accounts, how many were looked at, and up to which
 WITH page AS MATERIALIZED (
     SELECT
@@ -56,7 +56,7 @@ WITH page AS MATERIALIZED (
         base.held,
         coalesce(
             base.amount = known.amount AND base.held = known.held AND base.payments = known.payments
-            AND base.changed_at = known.changed_at, 0
+            AND base.changed_at = known.changed_at AND NOT known.tailed, 0
         ) AS known
     FROM lastro_base AS base
     LEFT JOIN lastro_reconciled AS known ON base.account_id = known.account_id
@@ -247,6 +247,7 @@ SELECT
         FROM lastro_tail AS tail
         WHERE tail.account_id = asked.account_id
     ) AS strays,
+    (SELECT count(*) FROM lastro_tail AS tail WHERE tail.account_id = asked.account_id) > 0 AS tailed,
     coalesce((
         SELECT
             (sum(open_hold.left_over >> 32) + (sum(open_hold.left_over & 4294967295) >> 32)) * 4294967296
@@ -336,9 +337,16 @@ seen_history_amount AS MATERIALIZED (
         given.key AS place,
         given.value AS history_amount
     FROM json_each(%(history_amounts)s) AS given
+),
+
+seen_tailed AS MATERIALIZED (
+    SELECT
+        given.key AS place,
+        given.value AS tailed
+    FROM json_each(%(tailed)s) AS given
 )
 
-INSERT INTO lastro_reconciled (account_id, amount, held, payments, changed_at, id_floor, history_amount)
+INSERT INTO lastro_reconciled (account_id, amount, held, payments, changed_at, id_floor, history_amount, tailed)
 SELECT
     seen_account_id.account_id,
     seen_amount.amount,
@@ -346,7 +354,8 @@ SELECT
     seen_payments.payments,
     seen_changed_at.changed_at,
     seen_id_floor.id_floor,
-    seen_history_amount.history_amount
+    seen_history_amount.history_amount,
+    seen_tailed.tailed
 FROM seen_account_id
 INNER JOIN seen_amount ON seen_account_id.place = seen_amount.place
 INNER JOIN seen_held ON seen_account_id.place = seen_held.place
@@ -354,6 +363,7 @@ INNER JOIN seen_payments ON seen_account_id.place = seen_payments.place
 INNER JOIN seen_changed_at ON seen_account_id.place = seen_changed_at.place
 INNER JOIN seen_id_floor ON seen_account_id.place = seen_id_floor.place
 INNER JOIN seen_history_amount ON seen_account_id.place = seen_history_amount.place
+INNER JOIN seen_tailed ON seen_account_id.place = seen_tailed.place
 WHERE true
 ON CONFLICT (account_id) DO UPDATE SET
 amount = excluded.amount,
@@ -361,4 +371,5 @@ held = excluded.held,
 payments = excluded.payments,
 changed_at = excluded.changed_at,
 id_floor = excluded.id_floor,
-history_amount = excluded.history_amount;
+history_amount = excluded.history_amount,
+tailed = excluded.tailed;

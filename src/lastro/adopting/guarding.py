@@ -1,0 +1,39 @@
+"""
+The triggers on the old column, which refuse its writing once the ledger is the truth: making them, and taking them away.
+"""
+
+from __future__ import annotations
+
+from lastro.adopting import records
+from lastro.adopting.own_table import OwnTable
+from lastro.model.limits import ADOPTION_LOCK_TIMEOUT_MS
+from lastro.plans.plan import TOGETHER, Plan, Step, step
+
+
+def put_guard(table: OwnTable, ledger: str) -> Plan[None]:
+    """
+    Put the triggers on the table, where they aren't there. They let everything pass until the phase is `ledger`.
+    """
+    rows = yield step("adopting.compose_guard", **records.guard_terms(table.column, ledger))
+    if rows[0]["script"]:
+        yield TOGETHER
+        yield step("schema.limit_lock_wait", lock_timeout=f"{ADOPTION_LOCK_TIMEOUT_MS}ms")
+        yield Step("script", {}, script=rows[0]["script"])
+
+
+def remove_guard(table: OwnTable, ledger: str) -> Plan[bool]:
+    """
+    Take the triggers away, unless the phase is `ledger`; say whether there were any.
+    """
+    given = records.guard_terms(table.column, ledger)
+    if (yield from records.phase_of(table.column.name)) == "ledger":
+        # Somebody cut over again meanwhile.
+        return False
+    found = yield step("adopting.guards", **given)
+    if not found[0]["guards"]:
+        return False
+    rows = yield step("adopting.compose_removal", **given)
+    yield TOGETHER
+    yield step("schema.limit_lock_wait", lock_timeout=f"{ADOPTION_LOCK_TIMEOUT_MS}ms")
+    yield Step("script", {}, script=rows[0]["script"])
+    return True
