@@ -19,6 +19,7 @@ from bench import (
     betting,
     by_sql,
     checkouts,
+    doctor,
     folding,
     from_python,
     holds,
@@ -53,6 +54,7 @@ PARTS: dict[str, Callable[[Run], None]] = {
     "reconciling": reconciling.measure,
     "imports": imports.measure,
     "merging": merging.measure,
+    "doctor": doctor.measure,
     "memory": memory.measure,
     "stores": stores.measure,
 }

@@ -30,6 +30,8 @@ class Scale:
     # Bets of one market that are settled at once, and the time for which bets are placed before that.
     burst_bets: int
     burst_s: int
+    # Runs in which the doctor must find nothing.
+    healthy_repeats: int
     memory_posts: int
     # Of the large .xlsx; each of eight files has a quarter of them.
     sheet_rows: int
@@ -57,6 +59,7 @@ QUICK = Scale(
     checkouts_s=1,
     burst_bets=2_000,
     burst_s=2,
+    healthy_repeats=2,
     memory_posts=20_000,
     sheet_rows=8_000,
     slow_parts=frozenset({"sql"}),
@@ -78,6 +81,7 @@ NORMAL = Scale(
     checkouts_s=5,
     burst_bets=20_000,
     burst_s=10,
+    healthy_repeats=20,
     memory_posts=200_000,
     sheet_rows=200_000,
     slow_parts=SLOW_PARTS,
@@ -99,6 +103,7 @@ FULL = Scale(
     checkouts_s=15,
     burst_bets=20_000,
     burst_s=30,
+    healthy_repeats=20,
     memory_posts=1_000_000,
     sheet_rows=200_000,
     slow_parts=SLOW_PARTS,

@@ -19,6 +19,7 @@ DOCUMENTED_MODULES = frozenset(
         "lastro",
         "lastro.charging",
         "lastro.django",
+        "lastro.doctor",
         "lastro.embedded",
         "lastro.reads",
         "lastro.relaying",

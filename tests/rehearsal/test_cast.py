@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from lastro.rehearsal.cast import Cast, RehearsalBroken
+from tests.house.checkout import ROOT
 from tests.rehearsal import bodies
+
+WAIT_S = 60
+LOOK_EVERY_S = 0.1
 
 
 def test_news_and_results_come_from_each_member() -> None:
@@ -54,6 +63,56 @@ def test_nobody_outlives_the_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
         member = cast.hire("deaf", bodies.ignore)
         cast.start(member)
         assert next(cast.listen(member)) == (member, "deaf")
-        process = member.process
-    with pytest.raises(ValueError, match="closed"):
-        process.is_alive()
+    assert member.process.poll() == -signal.SIGKILL
+
+
+PROGRAM = """
+from lastro.rehearsal.cast import Cast
+from tests.rehearsal import bodies
+
+print("the program runs", flush=True)
+cast = Cast()
+{}
+"""
+PLAYS = """
+with cast:
+    member = cast.hire("three", bodies.add, 1, 2)
+    cast.start(member)
+    print(cast.stop(member), flush=True)
+"""
+DIES = """
+import os, signal
+member = cast.hire("deaf", bodies.ignore)
+cast.start(member)
+print(member.process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def _run(body: str) -> list[str]:
+    command = [sys.executable, "-c", PROGRAM.format(body)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, env=environment, check=False)
+    return done.stdout.splitlines()
+
+
+def test_the_program_itself_is_run_once() -> None:
+    """A member imports what it plays and nothing else: a program without a guard around its main part runs once."""
+    assert _run(PLAYS) == ["the program runs", "3"]
+
+
+def test_a_member_ends_with_its_parent() -> None:
+    """Load that nobody judges any more ceases, also where the parent was killed without a word."""
+    _, pid = _run(DIES)
+    deadline = time.monotonic() + WAIT_S
+    while _lives(int(pid)):
+        assert time.monotonic() < deadline, "the member outlived its parent"
+        time.sleep(LOOK_EVERY_S)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        # Where nobody reaps it, it is a zombie: dead, and still listed.
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

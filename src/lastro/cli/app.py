@@ -14,6 +14,7 @@ from lastro.cli import (
     accounts,
     adopting,
     betting,
+    doctoring,
     embedded,
     holds,
     importing,
@@ -28,6 +29,7 @@ from lastro.cli import (
     reading,
     reads,
     reconciling,
+    rehearsing,
     schema,
     statements,
     working,
@@ -86,5 +88,7 @@ matching.register(app)
 partitions.register(app)
 adopting.register(app)
 working.register(app)
+doctoring.register(app)
 embedded.register(app)
 proving.register(app)
+rehearsing.register(app)

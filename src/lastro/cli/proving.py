@@ -1,13 +1,12 @@
 """
-`lastro demo` and `lastro rehearse checkout`: real checkouts and seasons of bets, for proof, and checkouts as load.
+`lastro demo`: real checkouts and seasons of bets, and the proof of every cent.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,14 +16,6 @@ from lastro.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from lastro.rehearsal.proof import Proofs
-    from lastro.rehearsal.verdict import Verdict
-
-# Those of the rehearsal itself, which is only imported once it is run; a test holds them together.
-RATE_PER_SECOND = 100.0
-SECONDS = 10.0
-CLIENTS = 16
-PROCESSES = 2
-LATER = "is for a later release: this one has no such part; leave it out"
 
 
 def register(app: typer.Typer) -> None:
@@ -32,11 +23,6 @@ def register(app: typer.Typer) -> None:
     Add the commands to *app*.
     """
     command(app, "demo")(demo)
-    rehearse = typer.Typer(
-        help="Load a ledger before the real peak does, against criteria set beforehand.", no_args_is_help=True
-    )
-    command(rehearse, "checkout")(rehearse_checkout)
-    app.add_typer(rehearse, name="rehearse")
 
 
 def demo(
@@ -86,53 +72,6 @@ def demo(
         raise typer.Exit(REFUSED)
 
 
-def rehearse_checkout(
-    terminal: Terminal,
-    *,
-    rate: Annotated[float, typer.Option("--rate", help="Checkouts a second.")] = RATE_PER_SECOND,
-    seconds: Annotated[float, typer.Option("--seconds", help="For how long.")] = SECONDS,
-    burst: Annotated[int, typer.Option("--burst", help="So many more at one moment halfway.")] = 0,
-    clients: Annotated[int, typer.Option("--clients", help="Threads that check out.")] = CLIENTS,
-    processes: Annotated[int, typer.Option("--processes", help="Processes that share the clients.")] = PROCESSES,
-    seed: Annotated[int | None, typer.Option("--seed", help="Other orders and moments.", show_default="fixed")] = None,
-    criteria: Annotated[
-        Path | None,
-        typer.Option("--criteria", metavar="FILE", help="TOML with the limits to keep.", show_default=False),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Comes with a later release.", show_default=False)
-    ] = None,
-    beside_others: Annotated[
-        bool, typer.Option("--beside-others", help="Also on a database that holds other ledgers.")
-    ] = False,
-) -> None:
-    """
-    Let checkouts arrive by the clock, payouts and a consolidator beside them, and judge how they fared.
-
-    Exit code 0 when every criterion is met, 1 when one is missed, 2 when this machine couldn't make the load. Runs in
-    schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
-    """
-    if report is not None:
-        raise typer.BadParameter(f"--report {LATER}", param_hint="--report")
-    from lastro.rehearsal import checkout
-    from lastro.rehearsal.order_rows import SEED
-
-    verdict = checkout.run(
-        url=terminal.named_url,
-        rate=rate,
-        seconds=seconds,
-        burst=burst,
-        clients=clients,
-        processes=processes,
-        seed=SEED if seed is None else seed,
-        criteria=criteria,
-        beside_others=beside_others,
-        progress=None if terminal.as_json else _tell,
-    )
-    _show_verdict(terminal, verdict)
-    raise typer.Exit(verdict.exit_code)
-
-
 def _show_proofs(terminal: Terminal, proofs: Proofs) -> None:
     terminal.show(
         proofs.as_dict(),
@@ -146,30 +85,6 @@ def _show_proofs(terminal: Terminal, proofs: Proofs) -> None:
             for proof in proofs.proofs
         ],
         note=f"{sum(proof.holds for proof in proofs.proofs)} of {len(proofs.proofs)} proofs hold",
-    )
-
-
-def _show_verdict(terminal: Terminal, verdict: Verdict) -> None:
-    document = verdict.as_dict()
-    terminal.show(
-        document,
-        table=[
-            {
-                "holds": "yes" if criterion["holds"] else "NO",
-                "criterion": str(criterion["name"]),
-                "limit": str(criterion["limit"]),
-                "measured": str(criterion["actual"]),
-            }
-            for criterion in document["criteria"]
-        ],
-        note=f"{verdict.word}: {_figures(document['measured'])}",
-    )
-
-
-def _figures(measured: Mapping[str, Any]) -> str:
-    return (
-        f"{measured['completed']} of {measured['arrivals']} checkouts, {measured['completed_per_second']} a second, "
-        f"p50 {measured['p50_ms']} ms, p99 {measured['p99_ms']} ms, {measured['debits_refused']} debits refused"
     )
 
 

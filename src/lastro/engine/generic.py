@@ -121,7 +121,7 @@ def run_on(
     """
     Run a plan on a connection of our own: a transaction from TOGETHER on, before that step by step.
     """
-    steps, together = Steps(connection, ledger), effect is Effect.READ
+    steps, together = Steps(connection, ledger), effect.reads
 
     def execute(step: Step) -> Rows:
         nonlocal together
@@ -141,6 +141,6 @@ def run_on(
         progress.ambiguous = False
 
     result = drive(plan, execute)
-    if effect is not Effect.READ:
+    if not effect.reads:
         commit()
     return result

@@ -85,7 +85,7 @@ def run_within(handle: Any, make: MakePlan[T], effect: Effect, *, ledger: str, s
         def execute(step: Step) -> Rows:
             return [] if step is TOGETHER else steps.execute(step)
 
-        if effect is Effect.READ:
+        if effect.reads:
             return drive(make(), execute)
         # A step of several statements is done or undone as one, and a lost race undoes only this call.
         with connection.begin_nested():

@@ -75,7 +75,7 @@ def own_course(plan: Plan[T], effect: Effect, statements: Statements, progress: 
     Run *plan* on a connection of ours: a plan that may write is one transaction from its first statement on, a step one
     packet, and the COMMIT the last; a plan that reads is one statement at a time.
     """
-    progress.opens = effect is not Effect.READ
+    progress.opens = not effect.reads
     result = yield from _own_steps(plan, statements, progress)
     if progress.begun:
         progress.ambiguous = True
@@ -146,7 +146,7 @@ def held_course(plan: Plan[T], effect: Effect, statements: Statements) -> Packet
     Run *plan* inside the caller's transaction, statement by statement, in a savepoint of its own where it may write: a
     lock that isn't granted in time undoes only a statement here, and a step is done or undone as one.
     """
-    writes = effect is not Effect.READ
+    writes = not effect.reads
     if writes:
         yield SAVEPOINT
     try:

@@ -88,10 +88,34 @@ class PostgresEngine:
             self._pool.close()
         self._pool = None
 
+    def session_told(self) -> int:
+        """
+        Return the number of the session that a connection of ours was told when it connected: a pooler in between tells
+        another one than the server has.
+        """
+        with self._connection() as connection:
+            return connection.info.backend_pid
+
+    def pool_standing(self) -> dict[str, int]:
+        """
+        Return how the pool stands: connections, idle ones, callers waiting now, and waits so far. Empty before its first use.
+        """
+        if self._pool is None or self._process != os.getpid():
+            return {}
+        stats = self._pool.get_stats()
+        return {
+            "size": stats["pool_size"],
+            "size_max": stats["pool_max"],
+            "idle": stats["pool_available"],
+            "waiting": stats["requests_waiting"],
+            "waits": stats.get("requests_queued", 0),
+            "waited_ms": stats.get("requests_wait_ms", 0),
+        }
+
     def _run_once(self, plan: Plan[T], effect: Effect) -> T:
         with self._connection() as connection:
             check_session(connection)
-            transaction = _OwnTransaction(connection, self.statements, reads=effect is Effect.READ)
+            transaction = _OwnTransaction(connection, self.statements, reads=effect.reads)
             try:
                 result = drive(plan, transaction.execute)
                 transaction.commit()

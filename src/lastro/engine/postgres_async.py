@@ -84,7 +84,7 @@ class AsyncPostgresEngine:
     async def _run_once(self, plan: Plan[T], effect: Effect) -> T:
         async with self._connection() as connection:
             check_session(connection)
-            transaction = _OwnTransaction(connection, self.statements, reads=effect is Effect.READ)
+            transaction = _OwnTransaction(connection, self.statements, reads=effect.reads)
             try:
                 result = await drive_async(plan, transaction.execute)
                 await transaction.commit()

@@ -41,7 +41,7 @@ class Tries:
         """
         self._failed += 1
         if isinstance(fault, OutcomeUnknown):
-            if self._effect is Effect.READ:
+            if self._effect.reads:
                 fault = ConnectionLost("the connection broke while reading; nothing was written").with_traceback(
                     fault.__traceback__
                 )
@@ -50,7 +50,8 @@ class Tries:
         once = isinstance(fault, OutcomeUnknown) and self._effect is Effect.ONCE
         # Whoever waited for the pool in vain has waited long enough; five times ten seconds would be an outage of its own.
         waited = isinstance(fault.__cause__, PoolTimeout | TimeoutError)
-        if once or waited or self._failed >= TRIES_MAX or not isinstance(fault, _AGAIN):
+        glance = self._effect is Effect.GLANCE
+        if once or waited or glance or self._failed >= TRIES_MAX or not isinstance(fault, _AGAIN):
             if self._unanswered is not None and fault is not self._unanswered:
                 raise self._unanswered from fault
             raise fault

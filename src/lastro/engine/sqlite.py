@@ -83,7 +83,7 @@ class SqliteEngine:
 
     def _run_once(self, plan: Plan[T], effect: Effect, abandoned: Callable[[], bool]) -> T:
         patience = Patience(self._settings.lock_timeout_ms)
-        reads = effect is Effect.READ
+        reads = effect.reads
         turn = nullcontext() if reads else queue_of(self._file).turn(patience)
         with turn:
             transaction: _OwnTransaction | None = None

@@ -49,7 +49,7 @@ class AsyncSqliteEngine:
         """
         given_up = threading.Event()
         call = asyncio.get_running_loop().run_in_executor(
-            self._executor(reads=effect is Effect.READ),
+            self._executor(reads=effect.reads),
             lambda: self._blocking.run(make, effect, abandoned=given_up.is_set),
         )
         try:

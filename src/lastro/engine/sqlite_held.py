@@ -125,7 +125,7 @@ def held_course(
     isn't *locked* yet, then the plan in a savepoint of its own, so that a step of several statements is done or undone
     as one.
     """
-    writes = effect is not Effect.READ
+    writes = not effect.reads
     now = 0
     if writes:
         if not locked:

@@ -31,6 +31,14 @@ class Ask(NamedTuple, Generic[T]):
     effect: Effect
 
 
+def called(make: Callable[[], object]) -> str:
+    """
+    Return the name under which a request's time is measured: that of the method which made it (post, place_hold, …).
+    """
+    name = getattr(make, "__qualname__", None) or getattr(getattr(make, "func", None), "__qualname__", "other")
+    return str(name).partition(".<locals>")[0].rpartition(".")[2]
+
+
 class Asks:
     """
     What one ledger works under. Holds what this process believes of its accounts and its kinds, shared by all who use it.
@@ -56,7 +64,7 @@ class Asks:
 
     def emitting(self, ask: Ask[T], emission: Emission | None) -> Ask[T]:
         """Return *ask* with an event for each transfer that it will make, where there are to be some."""
-        if emission is None or ask.effect is Effect.READ:
+        if emission is None or ask.effect.reads:
             return ask
         now = self.now()
         return Ask(lambda: outbox.emitting(ask.make, emission, now=now), ask.effect)

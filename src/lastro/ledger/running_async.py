@@ -9,13 +9,14 @@ import time
 from typing import Any, Protocol, TypeVar
 
 from lastro.errors import KindNotAllowed, LastroError, PeriodClosed
-from lastro.ledger.asking import Ask, was_news
+from lastro.ledger.asking import Ask, called, was_news
 from lastro.ledger.operations import Operations
 from lastro.model.outbox import Emission
 from lastro.plans.course import Act, Course, Pause, Rest
 from lastro.plans.plan import Effect, MakePlan
 from lastro.plans.versions import check_version
 from lastro.schema.migrate import latest
+from lastro.telemetry import listening, measure
 
 T = TypeVar("T")
 
@@ -53,6 +54,15 @@ class AsyncRuns:
         self._emission = emission
 
     async def _run(self, ask: Ask[T]) -> T:
+        if not listening():
+            return await self._answered(ask)
+        began_s = time.monotonic()
+        try:
+            return await self._answered(ask)
+        finally:
+            measure("lastro_call_ms", (time.monotonic() - began_s) * 1000, call=called(ask.make))
+
+    async def _answered(self, ask: Ask[T]) -> T:
         if not self._operations.schema_checked:
             await self._check_schema()
         try:

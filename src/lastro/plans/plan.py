@@ -46,8 +46,14 @@ class Effect(Enum):
     """
 
     READ = "reads only"
+    GLANCE = "reads only, and what it missed isn't asked for again: the next look will do"
     KEYED = "writes under a key, or to the same end: a second run does no harm"
     ONCE = "writes without a key: a second run would count twice"
+
+    @property
+    def reads(self) -> bool:
+        """Whether it writes nothing."""
+        return self in (Effect.READ, Effect.GLANCE)
 
 
 # From here on the plan's statements belong to one transaction. On the caller's connection that is the caller's own

@@ -1,3 +1,3 @@
 """
-Lastro under a real application: a marketplace's checkouts and seasons of bets, replayed for proof (`demo`), and checkouts as load.
+Lastro under real applications: checkouts and seasons of bets, replayed for proof (`demo`); load against criteria set before (`rehearse`).
 """

@@ -2,27 +2,33 @@
 The processes of a rehearsal: started together, heard over a pipe each, stopped or killed one by one.
 
 A pipe for each process and nothing shared: a process killed while it holds the lock of a shared queue would silence
-all the others.
+all the others. Each is `python -m lastro.rehearsal.member`, which imports what it plays by name: the program that holds
+the rehearsal isn't run a second time, whatever stands in it and however it was started.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import signal
-import traceback
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Self
 
 from lastro.errors import Fault
+from lastro.rehearsal.member import MODULE, Body, Line
+
+__all__ = ["Cast", "Line", "Member", "RehearsalBroken"]
 
 JOIN_TIMEOUT_S = 10.0
 READY_TIMEOUT_S = 120.0
 SILENCE_MAX_S = 120.0
-
-Body = Callable[..., Any]
+# Between the word that all are ready and the common beginning, so that the last one has heard it too.
+START_DELAY_S = 0.1
 
 
 class RehearsalBroken(Fault):
@@ -31,37 +37,16 @@ class RehearsalBroken(Fault):
     code = "rehearsal_broken"
 
 
-class Line:
-    """
-    A process's end of its pipe: it waits for the start, tells how it goes, and hears when to stop.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def wait_for_start(self) -> None:
-        """Say that everything is prepared, and return when all the others have said so too."""
-        self._connection.send(("ready", None))
-        self._connection.recv()
-
-    def tell(self, news: Any) -> None:
-        """Send news to whoever listens to the cast."""
-        self._connection.send(("news", news))
-
-    def stopped(self, within_s: float | None) -> bool:
-        """Whether it is time to stop; waits for that up to *within_s* (None: as long as it takes). A parent's end says so too."""
-        return self._connection.poll(within_s)
-
-
 class Member:
     """
     One process of the cast, seen from the parent. `result` is set once it is `done`.
     """
 
-    def __init__(self, name: str, process: BaseProcess, connection: Connection) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[bytes], connection: Connection) -> None:
         self.name = name
         self.process = process
         self.connection = connection
+        self.ready = False
         self.done = False
         self.result: Any = None
 
@@ -72,28 +57,41 @@ class Cast:
     """
 
     def __init__(self) -> None:
-        # Spawned, not forked: the parent has threads (a connection pool), and a fork would copy their locks as held.
-        self._context = multiprocessing.get_context("spawn")
         self._members: list[Member] = []
 
     def hire(self, name: str, body: Body, *args: Any) -> Member:
-        """Start a process that runs `body(line, *args)`; it waits for its start."""
-        here, there = self._context.Pipe()
-        process = self._context.Process(target=_play, args=(there, body, args), name=f"lastro-{name}", daemon=True)
-        process.start()
+        """Start a process that runs `body(line, *args)`; it waits for its start. `body` is a function of a module."""
+        here, there = multiprocessing.Pipe()
+        # -P: a file of the folder that this was started in must not come before a module of ours.
+        command = [sys.executable, "-P", "-m", MODULE, str(there.fileno()), str(os.getpid())]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        process = subprocess.Popen(command, pass_fds=(there.fileno(),), stdin=subprocess.DEVNULL, env=environment)
         there.close()
         member = Member(name, process, here)
         self._members.append(member)
+        # Who died already is missed when its news are waited for.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            here.send((body, args))
         return member
 
-    def start(self, *members: Member) -> None:
-        """Wait until each of these is prepared, then let them begin together."""
+    def start(self, *members: Member, heard: Callable[[Any], None] = lambda _: None) -> float:
+        """
+        Wait until each of these is prepared, let them begin together, and return that moment (`time.monotonic`).
+
+        Each may tell how its preparation goes, which *heard* hears: who is silent for two minutes isn't coming.
+        """
         for member in members:
-            if not member.connection.poll(READY_TIMEOUT_S):
-                raise RehearsalBroken(f"{member.name} was not ready within {READY_TIMEOUT_S:.0f} s", member=member.name)
-            self._hear(member)
+            while not member.ready:
+                if not member.connection.poll(READY_TIMEOUT_S):
+                    raise RehearsalBroken(
+                        f"{member.name} was not ready within {READY_TIMEOUT_S:.0f} s", member=member.name
+                    )
+                if (news := self._hear(member)) is not None:
+                    heard(news)
+        began = time.monotonic() + START_DELAY_S
         for member in members:
-            member.connection.send("start")
+            member.connection.send(began)
+        return began
 
     def listen(self, *members: Member) -> Iterator[tuple[Member, Any]]:
         """Yield their news as it comes, until all of them are done."""
@@ -109,7 +107,8 @@ class Cast:
     def stop(self, member: Member) -> Any:
         """Tell a member to stop, and return its result."""
         if not member.done:
-            member.connection.send("stop")
+            with suppress(BrokenPipeError, ConnectionResetError):
+                member.connection.send("stop")
         for _ in self.listen(member):
             pass
         return member.result
@@ -117,20 +116,22 @@ class Cast:
     def kill(self, member: Member) -> int:
         """Kill a member with SIGKILL, wherever it is; return its exit code (-9)."""
         member.process.kill()
-        member.process.join(JOIN_TIMEOUT_S)
         member.done = True
-        code = member.process.exitcode
-        if code is None:
-            raise RehearsalBroken(f"{member.name} outlived SIGKILL by {JOIN_TIMEOUT_S:.0f} s", member=member.name)
-        return code
+        try:
+            return member.process.wait(JOIN_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            raise RehearsalBroken(
+                f"{member.name} outlived SIGKILL by {JOIN_TIMEOUT_S:.0f} s", member=member.name
+            ) from error
 
     def _hear(self, member: Member) -> Any:
         try:
             word, content = member.connection.recv()
         except (EOFError, OSError) as error:
-            member.process.join(JOIN_TIMEOUT_S)
+            with suppress(subprocess.TimeoutExpired):
+                member.process.wait(JOIN_TIMEOUT_S)
             raise RehearsalBroken(
-                f"{member.name} ended with exit code {member.process.exitcode} and without a result",
+                f"{member.name} ended with exit code {member.process.returncode} and without a result",
                 member=member.name,
             ) from error
         if word == "failed":
@@ -138,7 +139,10 @@ class Cast:
         if word == "done":
             member.done, member.result = True, content
             return None
-        return content if word == "news" else None
+        if word == "ready":
+            member.ready = True
+            return None
+        return content
 
     def __enter__(self) -> Self:
         return self
@@ -152,23 +156,11 @@ class Cast:
         for member in self._members:
             # A closed pipe says stop to whoever looks; who doesn't look is ended.
             member.connection.close()
-        for member in self._members:
-            member.process.join(0 if error else JOIN_TIMEOUT_S)
-            if member.process.is_alive():
+            if error is not None:
                 member.process.kill()
-                member.process.join(JOIN_TIMEOUT_S)
-            member.process.close()
-
-
-def _play(connection: Connection, body: Body, args: tuple[Any, ...]) -> None:
-    # Ctrl-C goes to the whole group; the parent hears it and ends the cast in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        connection.send(("done", body(Line(connection), *args)))
-    except (BrokenPipeError, ConnectionResetError, EOFError):
-        # The parent closed its end: nobody waits for a result.
-        pass
-    except Exception:  # noqa: BLE001 - whatever it was, the parent has to hear it
-        connection.send(("failed", traceback.format_exc()))
-    finally:
-        connection.close()
+        for member in self._members:
+            try:
+                member.process.wait(JOIN_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                member.process.kill()
+                member.process.wait(JOIN_TIMEOUT_S)

@@ -1,275 +1,192 @@
 """
-`rehearse checkout`: checkouts by the clock with payouts and a consolidator beside them, judged by criteria set before.
+`rehearse checkout`: checkouts by the clock, payouts and a consolidator beside them, and many more at one moment.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
 import lastro
-from lastro.rehearsal.arrivals import arrival_times_s
-from lastro.rehearsal.cast import Cast, Line, Member
-from lastro.rehearsal.criteria import DEFAULT_CRITERIA, Criteria, read_criteria
-from lastro.rehearsal.load import LoadFacts, arrivals_of, drive_closed_loop, drive_open_loop, order_shapes
-from lastro.rehearsal.marketplace import Order, seller_account
-from lastro.rehearsal.order_rows import SEED
-from lastro.rehearsal.roles import PaymasterFacts, work_as_consolidator, work_as_paymaster
-from lastro.rehearsal.stage import Stage, set_stage
-from lastro.rehearsal.verdict import Criterion, Measured, Verdict, judge, percentile
-from lastro.testing import assert_balanced
+from lastro.rehearsal.books_kept import look_at_tail
+from lastro.rehearsal.crew import work
+from lastro.rehearsal.criteria import Criteria
+from lastro.rehearsal.marketplace import Order, Shop, check_out, seller_account
+from lastro.rehearsal.member import Line
+from lastro.rehearsal.open_loop import Visit
+from lastro.rehearsal.order_rows import make_rows, orders_of
+from lastro.rehearsal.persisting import persistently
+from lastro.rehearsal.programme import Programme
+from lastro.rehearsal.roles import PaymasterFacts, work_as_paymaster
+from lastro.rehearsal.scenario import Defaults, Part, Queue, Tell
+from lastro.rehearsal.stage import Stage
+from lastro.workers.consolidator import Consolidator
+from lastro.workers.loop import Worker
 
-__all__ = ["Criteria", "Criterion", "Measured", "Verdict", "checkout_rate", "run"]
-
-RATE_PER_SECOND = 100.0
-SECONDS = 10.0
-PROCESSES = 2
-CLIENTS = 16
-CLIENTS_MAX = 512
-CLOSED_LOOP_PROCESSES = 4
-WARM_UP_S = 1.0
-CONSOLIDATOR_INTERVAL_MS = 500
+ORDER_SHAPES = 2_000
 PAYMASTER_PAUSE_S = 0.1
-DRAINING_MAX_S = 60.0
-DRAINING_LOOK_S = 0.02
-MS = 1_000
 
-Progress = Callable[[str], None]
-
-_TAIL = """
-SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(movement.recorded_at)), 0)::double precision
-FROM {ledger}.tail AS tail
-LEFT JOIN {ledger}.movement AS movement ON tail.transfer_id = movement.position
-"""
+DEFAULTS = Defaults(rate=100.0, seconds=10.0, burst=0, clients=16, processes=2, accounts=ORDER_SHAPES, workers=1)
+CRITERIA = Criteria(
+    {
+        "checkout.p99_ms_max": 250.0,
+        "checkout.errors_max": 0,
+        "burst.p99_ms_max": 5_000.0,
+        "afterwards.tail_age_ms_max": 2_000.0,
+        "afterwards.tail_drained_ms_max": 5_000.0,
+        "database.deadlocks_max": 0,
+        "books.drift_max": 0,
+        "books.incidents_max": 0,
+    }
+)
 
 # What one transaction wrote in the marketplace's tables, in the ledger and in the metric must agree.
-_BOTH_SIDES = """
+_AUDIT = """
 SELECT
     (SELECT count(*) FROM {marketplace}.orders),
     (SELECT coalesce(sum(amount), 0)::bigint FROM {marketplace}.payments),
     (SELECT coalesce(sum(amount), 0)::bigint FROM {ledger}.movement WHERE kind IN ('sale', 'commission')),
     (SELECT coalesce(sum(amount), 0)::bigint FROM {marketplace}.payouts),
-    (SELECT coalesce(sum(amount), 0)::bigint FROM {ledger}.movement WHERE kind = 'payout')
+    (SELECT coalesce(sum(amount), 0)::bigint FROM {ledger}.movement WHERE kind = 'payout'),
+    (
+        SELECT count(*)
+        FROM unnest(%(ids)s::text[]) AS answered (order_id)
+        LEFT JOIN {marketplace}.orders AS stored ON stored.order_id = answered.order_id
+        WHERE stored.order_id IS NULL
+    )
 """
 
 
-def run(
-    *,
-    url: str | None = None,
-    rate: float = RATE_PER_SECOND,
-    seconds: float = SECONDS,
-    burst: int = 0,
-    clients: int = CLIENTS,
-    processes: int = PROCESSES,
-    seed: int = SEED,
-    criteria: Path | None = None,
-    report: Path | None = None,
-    beside_others: bool = False,
-    progress: Progress | None = None,
-) -> Verdict:
+class Checkout:
     """
-    Let checkouts arrive at `rate` a second for `seconds`, and `burst` more at one moment halfway; judge what came.
-
-    Arrivals don't wait for answers: a checkout that starts late because all `clients` (threads in `processes`) are busy
-    counts its latency from when it should have started. `criteria`: a TOML file (see `read_criteria`). `url`: a
-    database; schemas are made there and dropped again; one that holds other ledgers is refused unless `beside_others`.
-    Without it an embedded server in a temporary directory. Raises InvalidInput, OtherLedgersThere, RehearsalBroken.
+    A marketplace's checkouts, each one transaction of the application's with the ledger's postings in it.
     """
-    if report is not None:
-        raise lastro.InvalidInput(
-            "the HTML report isn't there yet; the verdict as JSON has the same figures", argument="report"
-        )
-    tell = progress or _silent
-    limits = DEFAULT_CRITERIA if criteria is None else read_criteria(criteria)
-    _check_clients(clients, processes)
-    times_s = arrival_times_s(rate=rate, seconds=seconds, burst=burst, seed=seed)
-    shapes = order_shapes(seed)
-    arrivals = arrivals_of(times_s, shapes)
-    with set_stage(url, beside_others=beside_others) as stage:
-        hands = [arrivals[start::processes] for start in range(processes)]
-        tell(f"{len(arrivals)} checkouts over {seconds:g} s, {clients} clients in {processes} processes")
-        with Cast() as cast:
-            drivers = [
-                cast.hire(f"clients {number}", drive_open_loop, stage, hand, _share(clients, processes, number))
-                for number, hand in enumerate(hands)
-            ]
-            measured = _play(cast, drivers, stage, shapes, intended_per_second=len(arrivals) / seconds, progress=tell)
-    return judge(measured, limits)
+
+    name: str = "checkout"
+    waits_for: str = "checkout"
+    queue: str = "consolidation"
+    queue_unit: str = "entries"
+    burst: str = "{burst} checkouts at one moment"
+    arrives_at_once: bool = True
+    planted: str | None = None
+    defaults: Defaults = DEFAULTS
+    criteria: Criteria = CRITERIA
+
+    def set_up(self, stage: Stage, programme: Programme) -> None:
+        """Create the marketplace's tables and the accounts of all who sell."""
+        with stage.open_shop() as shop, stage.connect() as connection:
+            shop.set_up(connection)
+            shop.register(connection, _sellers(order_shapes(programme)))
+
+    def prepare(self, stage: Stage, programme: Programme, process: int, tell: Tell) -> None:
+        """There is nothing long to prepare."""
+
+    @contextmanager
+    def open_clients(self, stage: Stage, programme: Programme, count: int) -> Iterator[Sequence[Visit]]:
+        """Give clients with a connection of the application's each."""
+        shapes = order_shapes(programme)
+        with stage.open_shop() as shop, ExitStack() as held:
+            tills = [Till(stage, shop, shapes) for _ in range(count)]
+            for till in tills:
+                held.callback(till.close)
+            yield [persistently(till.check_out, seconds=programme.seconds) for till in tills]
+
+    def members(self, programme: Programme) -> Sequence[Part]:
+        """Return the consolidator and the paymaster."""
+        accounts = [seller_account(seller) for seller in _sellers(order_shapes(programme))]
+        return [Part("consolidator", work, (hire_consolidator,)), Part("paymaster", pay, (accounts, programme.seed))]
+
+    def figures(self, results: Mapping[str, Any]) -> dict[str, int]:
+        """Return what the paymaster did."""
+        paid: PaymasterFacts = results["paymaster"]
+        return {"payouts": paid.payouts, "debits_refused": paid.refused}
+
+    def begin_burst(self, stage: Stage, programme: Programme) -> None:
+        """The burst is arrivals: nobody else makes it."""
+
+    def waiting(self, connection: psycopg.Connection[Any], stage: Stage) -> Queue:
+        """Return what isn't consolidated."""
+        return look_at_tail(connection, stage)
+
+    def audit(
+        self, ledger: lastro.Ledger, connection: psycopg.Connection[Any], stage: Stage, answered: Collection[int]
+    ) -> str | None:
+        """Say what is wrong: orders against answers and metric, the marketplace's money against the ledger's."""
+        ids = [order_id(number) for number in answered]
+        row = connection.execute(sql.SQL(_AUDIT).format(**stage.names()), {"ids": ids}).fetchone()
+        assert row is not None, "a row of sub-selects is one row"
+        orders, payments, booked, payouts, paid, missing = row
+        counted = ledger.count("orders")
+        if missing or counted != orders:
+            return f"of {len(ids)} orders that were answered {missing} aren't stored; the metric counts {counted} of {orders}"
+        if (payments, payouts) != (booked, paid):
+            return f"the marketplace took {payments} and paid {payouts}, its ledger says {booked} and {paid} (cents)"
+        return None
 
 
-def checkout_rate(
-    url: str,
-    *,
-    clients: int,
-    seconds: float,
-    with_ledger: bool,
-    processes: int = CLOSED_LOOP_PROCESSES,
-    warm_up_s: float = WARM_UP_S,
-    seed: int = SEED,
-) -> float:
+class Till:
     """
-    Return how many checkouts a second `clients` get through when each begins the next as soon as it is through.
-
-    With the ledger a consolidator runs and payouts go on; without it the same application writes its own tables only.
-    Leaves nothing behind. Raises RehearsalBroken where a checkout fails.
+    One client of the marketplace: a connection of the application's, opened again where it was lost.
     """
-    processes = min(processes, clients)
-    _check_clients(clients, processes)
-    shapes = order_shapes(seed)
-    with set_stage(url, beside_others=True) as stage, Cast() as cast:
-        _set_up(stage, shapes, with_ledger=with_ledger)
-        drivers = [
-            cast.hire(
-                f"clients {number}",
-                _drive_closed,
-                stage,
-                shapes,
-                {
-                    "name": f"closed-{number}",
-                    "clients": _share(clients, processes, number),
-                    "warm_up_s": warm_up_s,
-                    "seconds": seconds,
-                    "with_ledger": with_ledger,
-                },
-            )
-            for number in range(processes)
-        ]
-        beside = _hire_workers(cast, stage, shapes) if with_ledger else []
-        cast.start(*drivers, *beside)
-        for _ in cast.listen(*drivers):
-            pass
-        for member in beside:
-            cast.stop(member)
-        done: int = sum(driver.result for driver in drivers)
-        return done / seconds
+
+    def __init__(self, stage: Stage, shop: Shop, shapes: Sequence[Order]) -> None:
+        self._stage, self._shop, self._shapes = stage, shop, shapes
+        self._connection: psycopg.Connection[Any] | None = self._connect()
+
+    def check_out(self, number: int) -> int:
+        """Check out the order of one arrival. A lost connection is the ledger's ConnectionLost, whoever met it."""
+        try:
+            if self._connection is None or self._connection.closed:
+                self._connection = self._connect()
+            order = self._shapes[number % len(self._shapes)]._replace(id=order_id(number))
+            return check_out(self._connection, self._shop, order).lost_tries
+        except psycopg.OperationalError as error:
+            if self._connection is not None and not self._connection.broken:
+                raise
+            self.close()
+            raise lastro.ConnectionLost(f"the database can't be reached: {error}") from error
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return self._stage.connect("rehearsal checkout")
 
 
-def _play(
-    cast: Cast,
-    drivers: Sequence[Member],
-    stage: Stage,
-    shapes: Sequence[Order],
-    *,
-    intended_per_second: float,
-    progress: Progress,
-) -> Measured:
-    """Run the load to its end, and look at what it left behind."""
-    _set_up(stage, shapes, with_ledger=True)
-    consolidator, paymaster = _hire_workers(cast, stage, shapes)
-    cast.start(*drivers, consolidator, paymaster)
-    progress("running")
-    for _ in cast.listen(*drivers):
-        pass
-    with stage.connect() as connection:
-        tail_rows, tail_age_ms = _look_at_tail(connection, stage)
-        paid: PaymasterFacts = cast.stop(paymaster)
-        drained_ms = _wait_for_the_tail(connection, stage)
-    cast.stop(consolidator)
-    progress("auditing the books")
-    facts: list[LoadFacts] = [driver.result for driver in drivers]
-    latencies = sorted(latency for fact in facts for latency in fact.latencies_ms)
-    errors: dict[str, int] = {}
-    for fact in facts:
-        for code, count in fact.errors.items():
-            errors[code] = errors.get(code, 0) + count
-    return Measured(
-        arrivals=len(latencies) + sum(errors.values()),
-        completed=len(latencies),
-        errors=errors,
-        lost_tries=sum(fact.lost_tries for fact in facts),
-        intended_per_second=intended_per_second,
-        completed_per_second=len(latencies) / max(fact.ended_s for fact in facts) if latencies else 0.0,
-        p50_ms=percentile(latencies, 50),
-        p95_ms=percentile(latencies, 95),
-        p99_ms=percentile(latencies, 99),
-        max_ms=percentile(latencies, 100),
-        started_late=sum(fact.started_late for fact in facts),
-        waited_for_a_client=sum(fact.waited_for_a_client for fact in facts),
-        payouts=paid.payouts,
-        debits_refused=paid.refused,
-        tail_rows=tail_rows,
-        tail_age_ms=tail_age_ms,
-        tail_drained_ms=drained_ms,
-        unbalanced=_audit(stage, answered=len(latencies)),
-    )
+def hire_consolidator(stage: Stage, stopping: Callable[[], bool]) -> Sequence[Worker]:
+    """
+    Return the product's own consolidator.
+    """
+    return [Consolidator(stage.open_ledger("rehearsal workers"), stopping=stopping)]
 
 
-def _set_up(stage: Stage, shapes: Sequence[Order], *, with_ledger: bool) -> None:
-    with stage.open_shop(with_ledger=with_ledger) as shop, stage.connect() as connection:
-        shop.set_up(connection)
-        if with_ledger:
-            shop.register(connection, _sellers(shapes))
+def pay(line: Line, stage: Stage, accounts: Sequence[str], seed: int) -> PaymasterFacts:
+    """
+    Pay out beside the checkouts until told to stop.
+    """
+    return work_as_paymaster(line, stage, accounts, name="load", seed=seed, pause_s=PAYMASTER_PAUSE_S)
 
 
-def _hire_workers(cast: Cast, stage: Stage, shapes: Sequence[Order]) -> list[Member]:
-    accounts = [seller_account(seller) for seller in _sellers(shapes)]
-    return [
-        cast.hire("consolidator", work_as_consolidator, stage, CONSOLIDATOR_INTERVAL_MS),
-        cast.hire("paymaster", _pay, stage, accounts),
-    ]
+def order_shapes(programme: Programme) -> list[Order]:
+    """
+    Return the orders that load is made of; each arrival takes one under an id of its own.
+    """
+    return orders_of(make_rows(programme.accounts, seed=programme.seed))
+
+
+def order_id(number: int) -> str:
+    """
+    Return the id of the order of one arrival.
+    """
+    return f"arrival-{number}"
 
 
 def _sellers(shapes: Sequence[Order]) -> list[str]:
     return sorted({item.seller for order in shapes for item in order.items})
-
-
-def _pay(line: Line, stage: Stage, accounts: Sequence[str]) -> PaymasterFacts:
-    return work_as_paymaster(line, stage, accounts, name="load", seed=SEED, pause_s=PAYMASTER_PAUSE_S)
-
-
-def _drive_closed(line: Line, stage: Stage, shapes: Sequence[Order], how: dict[str, Any]) -> int:
-    return drive_closed_loop(line, stage, shapes, **how)
-
-
-def _look_at_tail(connection: psycopg.Connection[Any], stage: Stage) -> tuple[int, float]:
-    row = connection.execute(sql.SQL(_TAIL).format(**stage.names())).fetchone()
-    assert row is not None, "an aggregate has one row"
-    return row[0], row[1] * MS
-
-
-def _wait_for_the_tail(connection: psycopg.Connection[Any], stage: Stage) -> float:
-    """Wait until the consolidator has folded everything; return how long that took, in ms."""
-    began = time.monotonic()
-    while (waited_s := time.monotonic() - began) < DRAINING_MAX_S and _look_at_tail(connection, stage)[0]:
-        time.sleep(DRAINING_LOOK_S)
-    return waited_s * MS
-
-
-def _audit(stage: Stage, *, answered: int) -> str | None:
-    """Say what is wrong: orders against metric, the marketplace's money against the ledger's, the ledger in itself."""
-    with stage.open_shop() as shop, stage.connect() as connection:
-        row = connection.execute(sql.SQL(_BOTH_SIDES).format(**stage.names())).fetchone()
-        assert row is not None, "a row of sub-selects is one row"
-        orders, payments, booked, payouts, paid = row
-        counted = shop.books.count("orders")
-        # A checkout that failed may have been stored (its answer was lost); one that was answered must be.
-        if counted != orders or orders < answered:
-            return f"{answered} checkouts were answered, {orders} orders are stored and the metric counts {counted}"
-        if (payments, payouts) != (booked, paid):
-            return f"the marketplace took {payments} and paid {payouts}, its ledger says {booked} and {paid} (cents)"
-        try:
-            assert_balanced(shop.books)
-        except AssertionError as error:
-            return str(error)
-    return None
-
-
-def _check_clients(clients: int, processes: int) -> None:
-    if not 1 <= processes <= clients <= CLIENTS_MAX:
-        raise lastro.InvalidInput(
-            f"clients must be 1 … {CLIENTS_MAX}, in 1 … as many processes; got {clients} and {processes}",
-            argument="clients",
-        )
-
-
-def _share(clients: int, processes: int, number: int) -> int:
-    return clients // processes + (number < clients % processes)
-
-
-def _silent(_: str) -> None:
-    pass

@@ -1,141 +1,172 @@
 """
-The verdict on a rehearsal: what was measured, and whether it kept the criteria.
+The verdict on a rehearsal: each figure held against its limit, and what that says of the whole.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from lastro.rehearsal.criteria import Criteria
+from lastro.rehearsal.criteria import Criteria, Limit
 
-Word = Literal["met", "missed", "inconclusive"]
+Word = Literal["passed", "failed", "inconclusive"]
 
-# An arrival that a free client starts this much late was held up by the generator, and not by the product.
-LATE_MS = 20.0
-LATE_SHARE_MAX = 0.01
+_EXIT_CODES: dict[Word, int] = {"passed": 0, "failed": 1, "inconclusive": 2}
 
-_EXIT_CODES: dict[Word, int] = {"met": 0, "missed": 1, "inconclusive": 2}
+_SAID = {
+    "p50_ms_max": "half of {who} took up to {actual} ms",
+    "p95_ms_max": "95 % of {who} took up to {actual} ms",
+    "p99_ms_max": "99 % of {who} took up to {actual} ms",
+    "max_ms_max": "the longest of {who} took {actual} ms",
+    "errors_max": "{actual} of {who} failed",
+    "p99_ratio_max": "99 % of {who} took up to {actual} times what they took before it",
+    "longest_over_drain_max": "the longest of {who} took {actual} times what the queue took to be empty",
+    "longest_over_batch_max": "the longest of {who} took {actual} times the longest batch of the queue's worker",
+    "backlog_age_ms_max": "the oldest work in the queue was {actual} ms old as the load ended",
+    "backlog_drained_ms_max": "the queue was empty {actual} ms after the burst",
+    "tail_age_ms_max": "the oldest entry in the tail was {actual} ms old as the load ended",
+    "tail_drained_ms_max": "the tail was empty {actual} ms after the load",
+    "deadlocks_max": "the database broke {actual} deadlocks",
+    "drift_max": "{actual} accounts differ from their history",
+    "incidents_max": "reconciliation has {actual} open incidents",
+}
 
 
-@dataclass(frozen=True)
-class Measured:
+class Figure(NamedTuple):
     """
-    What was measured. Latencies are of checkouts that succeeded, from the intended start; NaN where none did.
+    What was measured for one criterion.
 
-    `started_late`: arrivals that a free client started late (the generator's fault). `waited_for_a_client`: arrivals
-    that met no free client; their wait is part of their latency. `unbalanced`: what the audit of the books found.
+    `own` is the part of it that neither the generator nor the queue for a client has made, where a late generator could
+    be the reason; `aside` says why it can't be missed, where it can't.
     """
 
-    arrivals: int
-    completed: int
-    errors: dict[str, int]
-    lost_tries: int
-    intended_per_second: float
-    completed_per_second: float
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
-    max_ms: float
-    started_late: int
-    waited_for_a_client: int
-    payouts: int
-    debits_refused: int
-    tail_rows: int
-    tail_age_ms: float
-    tail_drained_ms: float
-    unbalanced: str | None
-
-    @property
-    def generator_held(self) -> bool:
-        """Whether the load came when it should have."""
-        return self.started_late <= self.arrivals * LATE_SHARE_MAX
+    actual: float
+    own: float | None = None
+    aside: str | None = None
 
 
 @dataclass(frozen=True)
 class Criterion:
     """
-    One criterion with its limit and what was measured.
+    One criterion with its limit and what was measured. `note` says it in words.
     """
 
     name: str
-    limit: float | bool
-    actual: float | bool
+    limit: Limit
+    actual: Limit
     holds: bool
+    note: str
 
 
 @dataclass(frozen=True)
 class Verdict:
     """
-    `word`: "met", "missed", or "inconclusive" where the generator could not hold its rate on this machine.
+    `word`: "passed", "failed", or "inconclusive" where this machine could not make the load.
+
+    `reasons` says in words what was missed, or what kept the load from being made.
     """
 
     word: Word
     criteria: tuple[Criterion, ...]
-    measured: Measured
+    reasons: tuple[str, ...]
 
     @property
-    def met(self) -> bool:
+    def passed(self) -> bool:
         """Whether every criterion was kept, under the load that was asked for."""
-        return self.word == "met"
+        return self.word == "passed"
 
     @property
     def exit_code(self) -> int:
-        """0 met, 1 missed, 2 inconclusive."""
+        """0 passed, 1 failed, 2 inconclusive."""
         return _EXIT_CODES[self.word]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints. A figure that there is none of is null."""
+        """Return what `--json` prints of it."""
         return {
             "verdict": self.word,
+            "reasons": list(self.reasons),
             "criteria": [
-                {name: _json_value(value) for name, value in asdict(criterion).items()} for criterion in self.criteria
+                {name: json_value(value) for name, value in asdict(criterion).items()} for criterion in self.criteria
             ],
-            "measured": {name: _json_value(value) for name, value in asdict(self.measured).items()},
-            "generator_held": self.measured.generator_held,
         }
 
 
-def judge(measured: Measured, criteria: Criteria) -> Verdict:
+def judge(
+    criteria: Criteria,
+    figures: Mapping[str, Figure],
+    *,
+    unbalanced: str | None,
+    generator_trouble: str | None,
+    waits_for: str,
+) -> Verdict:
     """
-    Hold what was measured against the criteria.
+    Hold every limit against its figure, and the books against themselves.
 
-    Books out of balance and failed checkouts are missed whatever the load was. Slowness counts only where the
-    generator held its rate: else it may be the generator's own.
+    *generator_trouble* says that the load wasn't made as asked: then nothing passes. What is missed is missed all the
+    same, unless the generator's own part explains it.
     """
-    balanced = Criterion("balanced", limit=True, actual=measured.unbalanced is None, holds=measured.unbalanced is None)
-    failed = sum(measured.errors.values())
-    certain = [balanced, *_at_most("errors_max", criteria.errors_max, failed)]
-    timed = [
-        *_at_most("p99_ms_max", criteria.p99_ms_max, measured.p99_ms),
-        *_at_most("tail_age_ms_max", criteria.tail_age_ms_max, measured.tail_age_ms),
-        *_at_most("tail_drained_ms_max", criteria.tail_drained_ms_max, measured.tail_drained_ms),
-    ]
-    word: Word = "met"
-    if not all(criterion.holds for criterion in certain):
-        word = "missed"
-    elif not measured.generator_held:
-        word = "inconclusive"
-    elif not all(criterion.holds for criterion in timed):
-        word = "missed"
-    return Verdict(word, (*certain, *timed), measured)
+    balanced = Criterion(
+        "books.balanced",
+        limit=True,
+        actual=unbalanced is None,
+        holds=unbalanced is None,
+        note="the books balance, and what was answered is what is stored" if unbalanced is None else unbalanced,
+    )
+    judged, missed = [balanced], [] if balanced.holds else [balanced]
+    for name, limit in criteria.limits.items():
+        if name not in figures:
+            continue
+        criterion = _criterion(name, limit, figures[name], waits_for)
+        judged.append(criterion)
+        if not criterion.holds and not (generator_trouble and _explained(limit, figures[name])):
+            missed.append(criterion)
+    if missed:
+        return Verdict("failed", tuple(judged), tuple(_reason(criterion) for criterion in missed))
+    if generator_trouble:
+        return Verdict("inconclusive", tuple(judged), (generator_trouble,))
+    return Verdict("passed", tuple(judged), ())
 
 
-def percentile(ascending: Sequence[float], percent: int) -> float:
-    """Return the value that *percent* of the sorted values don't exceed (nearest rank); NaN where there is none."""
-    if not ascending:
-        return math.nan
-    return ascending[max(0, math.ceil(len(ascending) * percent / 100) - 1)]
-
-
-def _at_most(name: str, limit: float | None, actual: float) -> list[Criterion]:
-    # NaN is above every limit: a run in which nothing succeeded has not been fast.
-    return [] if limit is None else [Criterion(name, limit, actual, holds=actual <= limit)]
-
-
-def _json_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
+    """
+    Return a value as JSON has it: a figure that there is none of is null.
+    """
     if isinstance(value, float):
         return round(value, 2) if math.isfinite(value) else None
     return value
+
+
+def _criterion(name: str, limit: Limit, figure: Figure, waits_for: str) -> Criterion:
+    section, _, short = name.partition(".")
+    who = f"{waits_for}s during the burst" if section == "burst" else f"{waits_for}s"
+    note = _SAID[short].format(who=who, actual=shown(figure.actual))
+    if math.isnan(figure.actual):
+        note = f"there is no figure for it: too few {who} succeeded"
+    if figure.aside is not None:
+        return Criterion(name, limit, figure.actual, holds=True, note=f"{note}; {figure.aside}")
+    # NaN is above every limit: a run in which nothing succeeded has not been fast.
+    return Criterion(name, limit, figure.actual, holds=figure.actual <= limit, note=note)
+
+
+def _explained(limit: Limit, figure: Figure) -> bool:
+    return figure.own is not None and figure.own <= limit
+
+
+def _reason(criterion: Criterion) -> str:
+    if criterion.name == "books.balanced":
+        return f"books.balanced: {criterion.note}"
+    return f"{criterion.name}: {criterion.note}; at most {shown(criterion.limit)} was asked"
+
+
+def shown(value: float) -> str:
+    """
+    Return a figure for people.
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "none"
+    # Above ten nobody reads decimals.
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 10 else f"{value:.2f}"

@@ -1,0 +1,2 @@
+-- Work that waits, as ages.
+-- others refused: standard SQL has no views of who waits; the doctor reads PostgreSQL and MariaDB

@@ -1,0 +1,2 @@
+-- The server around the ledger.
+-- others refused: standard SQL has no views of who waits; the doctor reads PostgreSQL and MariaDB

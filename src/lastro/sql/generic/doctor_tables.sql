@@ -1,0 +1,2 @@
+-- How the ledger's tables are kept.
+-- others refused: standard SQL has no views of who waits; the doctor reads PostgreSQL and MariaDB

@@ -1,0 +1,2 @@
+-- How the ledger's tables are kept.
+-- others refused: dead rows, vacuum and invalid indexes are PostgreSQL's; InnoDB purges by itself

@@ -1,0 +1,2 @@
+-- Work that waits, as ages.
+-- others refused: SQLite keeps no views of who waits; the doctor reads PostgreSQL and MariaDB

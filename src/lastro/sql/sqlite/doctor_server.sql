@@ -1,0 +1,2 @@
+-- The server around the ledger.
+-- others refused: SQLite keeps no views of who waits; the doctor reads PostgreSQL and MariaDB

@@ -1,0 +1,2 @@
+-- What the sessions are doing.
+-- others refused: SQLite keeps no views of who waits; the doctor reads PostgreSQL and MariaDB

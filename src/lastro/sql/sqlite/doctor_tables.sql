@@ -1,0 +1,2 @@
+-- How the ledger's tables are kept.
+-- others refused: SQLite keeps no views of who waits; the doctor reads PostgreSQL and MariaDB
