@@ -76,7 +76,7 @@ def test_one_old_transaction_is_no_hot_account() -> None:
     old = reading(
         "transaction_age", 5.0, "report (pid 7)", pid=7, state="idle in transaction", state_age_s=4.0, query="SELECT 1"
     )
-    [finding] = find(window(*[[*waiting("platform", 8, age_s=5.0), blocking, old]] * 4))
+    [finding] = find(window(*[[*waiting("platform", 8, age_s=5.0 + step), blocking, old] for step in range(4)]))
     assert finding.code == "oldest_transaction"
     assert "8 sessions wait behind it" in finding.evidence
 
@@ -95,15 +95,23 @@ def batch(*, subjects: int, state: str = "active", state_age_s: float = 0.01, ag
 
 def test_a_settlement_batch_that_is_too_large() -> None:
     """One transaction at work holds several accounts for seconds, also while it is seen between two statements."""
-    assert codes(window(*[batch(subjects=3)] * 3)) == ["settlement_batch"]
-    assert codes(window(*[batch(subjects=3, state="idle in transaction")] * 3)) == ["settlement_batch"]
+    assert codes(window(*[batch(subjects=3, age_s=2 + step) for step in range(3)])) == ["settlement_batch"]
+    between = [batch(subjects=3, age_s=2 + step, state="idle in transaction") for step in range(3)]
+    assert codes(window(*between)) == ["settlement_batch"]
 
 
 def test_a_batch_that_is_small_enough() -> None:
-    """Short, or of one account, or idle for long: none of these is a batch that is too large."""
-    assert codes(window(*[batch(subjects=3, age_s=0.2)] * 3)) == []
-    assert codes(window(*[batch(subjects=1)] * 3)) == []
-    assert codes(window(*[batch(subjects=3, state="idle in transaction", state_age_s=3.0)] * 3)) == []
+    """Short, or of one account, or idle for long, or a new one each time: none of these is a batch that is too large."""
+    assert codes(window(*[batch(subjects=3, age_s=0.2)] * 3, every_s=0.1)) == []
+    assert codes(window(*[batch(subjects=1, age_s=2 + step) for step in range(3)])) == []
+    idle = [batch(subjects=3, age_s=2 + step, state="idle in transaction", state_age_s=3.0) for step in range(3)]
+    assert codes(window(*idle)) == []
+    assert codes(window(*[batch(subjects=3, age_s=1.5)] * 3, every_s=10)) == []
+
+
+def test_postings_that_queued_for_long_are_still_a_queue() -> None:
+    """In a long queue every transaction is old by the time it holds the row; it is a hot account all the same."""
+    assert codes(window(*[waiting("platform", 8, age_s=2.0)] * 4, every_s=1.5)) == ["hot_account_direct"]
 
 
 def transaction(age_s: float, *, state: str = "active", kind: str = "client backend", dead: int = 0) -> list[Reading]:

@@ -18,6 +18,8 @@ WIDTH, HEIGHT, PAD = 720, 120, 4
 # More lines than this in one picture can't be told apart; the highest are drawn.
 LINES_MAX: Final = 6
 COLOURS: Final = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2")
+# Of these the highest is drawn and not each: sessions come and go.
+OLDEST: Final = frozenset({"transaction_age"})
 # What is drawn, in this order, and what it is called.
 CHARTS: Final = {
     "call_p99": "calls of this process, 99th percentile",
@@ -89,8 +91,12 @@ def charts(samples: Sequence[Sample]) -> str:
         at_s = (sample.at - began).total_seconds()
         for reading in sample.readings:
             if reading.name in CHARTS and reading.trouble is None and isinstance(reading.value, int | float):
-                lines[reading.name][reading.subject].append((at_s, float(reading.value)))
+                points = lines[reading.name]["the oldest" if reading.name in OLDEST else reading.subject]
                 units[reading.name] = reading.unit
+                if points and points[-1][0] == at_s:
+                    points[-1] = (at_s, max(points[-1][1], reading.value))
+                else:
+                    points.append((at_s, reading.value))
     span_s = max((samples[-1].at - began).total_seconds(), 1e-9)
     return "\n".join(
         _chart(title, units[name], lines[name], span_s)

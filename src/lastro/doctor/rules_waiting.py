@@ -7,6 +7,7 @@ as they are is a pool that is too small; dead rows that rise while neither moves
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -22,9 +23,12 @@ SEEN_SHARE_MIN: Final = 0.5
 WAITING_MEAN_MIN: Final = 1.0
 WAITING_SHARE_MIN: Final = 0.2
 NEARLY_ALL_SHARE: Final = 2 / 3
-# A transaction that others wait behind for so long isn't a posting.
+# A transaction that others wait behind for so long isn't a posting. Its age is told at a second's grain by some stores.
 BLOCKER_AGE_MIN_S: Final = 1.0
+SAME_BEGINNING_S: Final = 1.0
 BATCH_ACCOUNTS_MIN: Final = 2
+HELD_SAMPLES_MIN: Final = 2
+ACCOUNTS_TOLD_MAX: Final = 5
 BETWEEN_STATEMENTS_MAX_S: Final = 0.5
 IDLE_MIN_S: Final = 2.0
 # A transaction at work may take its time, unless dead rows pile up behind it.
@@ -68,8 +72,8 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
     """One transaction at work holds the rows of several accounts while others wait for them: its batch is too large."""
     window = Window(samples)
     for subject in window.subjects("blocking"):
-        seen = [one for one in window.of("blocking", subject) if _works(one.detail)]
-        if len(seen) < 2:
+        seen = [one for one in _of_one_transaction(samples, subject) if _works(one.detail)]
+        if len(seen) < HELD_SAMPLES_MIN:
             continue
         behind = sorted({each for one in seen for each in one.detail["subjects"] if each.startswith("account ")})
         age_s = max(one.detail.get("age_s") or 0.0 for one in seen)
@@ -82,7 +86,7 @@ def settlement_batch(samples: Sequence[Sample]) -> Iterator[Finding]:
             "warning",
             subject,
             f"one transaction, {age_s:.1f} s old, holds rows that up to {most:.0f} sessions wait for, {longest_s:.1f} s "
-            f"at the longest: {', '.join(behind[:5])}{' …' if len(behind) > 5 else ''}; "
+            f"at the longest: {', '.join(behind[:ACCOUNTS_TOLD_MAX])}{' …' if len(behind) > ACCOUNTS_TOLD_MAX else ''}; "
             f"its statement: {seen[-1].detail.get('query') or 'unknown'}",
             f"blocking by {subject} for less than {BLOCKER_AGE_MIN_S:.0f} s, or for one account only",
             f"commit smaller batches: `lastro work settle` takes {BETS_SETTLED_MAX} bets a transaction; a job of your own "
@@ -183,7 +187,7 @@ def _contended(samples: Sequence[Sample]) -> Iterator[tuple[str, float, float, d
     """
     The rows for which sessions queue behind one another, most waited for first: how many wait, of how many that are busy.
 
-    Not those that one old transaction holds: that is another mechanism.
+    Not those that one transaction holds all the while: that is another mechanism.
     """
     window = Window(samples)
     if not window.is_long:
@@ -196,14 +200,41 @@ def _contended(samples: Sequence[Sample]) -> Iterator[tuple[str, float, float, d
         if mean < WAITING_MEAN_MIN or mean / busy < WAITING_SHARE_MIN or seen < SEEN_SHARE_MIN:
             continue
         readings = list(window.of("lock_waits", subject))
-        by_old = sum(
-            any((who["age_s"] or 0) >= BLOCKER_AGE_MIN_S for who in one.detail["blockers"]) for one in readings
-        )
-        if by_old * 2 > len(readings):
+        by_one = _by_one_transaction(samples, subject)
+        if by_one >= HELD_SAMPLES_MIN and by_one * 2 > len(readings):
             continue
         longest_s = max(one.detail["longest_s"] for one in readings)
         found.append((subject, mean, busy, {**readings[-1].detail, "longest_s": longest_s}))
     yield from sorted(found, key=lambda each: -each[1])
+
+
+def _of_one_transaction(samples: Sequence[Sample], session: str) -> list[Reading]:
+    """The readings in which a session blocks others by one and the same transaction: the one that did so most often."""
+    by_beginning: dict[float, list[Reading]] = {}
+    for sample in samples:
+        for one in sample.named("blocking"):
+            if one.subject == session:
+                began_s = sample.at.timestamp() - (one.detail.get("age_s") or 0.0)
+                same = next((known for known in by_beginning if abs(known - began_s) < SAME_BEGINNING_S), began_s)
+                by_beginning.setdefault(same, []).append(one)
+    return max(by_beginning.values(), key=len, default=[])
+
+
+def _by_one_transaction(samples: Sequence[Sample], subject: str) -> int:
+    """
+    In how many samples *subject* is waited for behind one and the same transaction. In a queue of postings each holds the
+    row for moments, however old its transaction has become by waiting.
+    """
+    counts: Counter[tuple[str, float]] = Counter()
+    for sample in samples:
+        for one in sample.named("lock_waits"):
+            for who in one.detail["blockers"] if one.subject == subject else ():
+                began_s = sample.at.timestamp() - (who["age_s"] or 0.0)
+                known = (
+                    each for each in counts if each[0] == who["session"] and abs(each[1] - began_s) < SAME_BEGINNING_S
+                )
+                counts[next(known, (who["session"], began_s))] += 1
+    return max(counts.values(), default=0)
 
 
 def _waiting_by_subject(window: Window) -> dict[str, list[float]]:
