@@ -72,14 +72,7 @@ PROBES: Final = (
     Probe("tail", "doctor_backlogs.tail", tail, {"rows_max": TAIL_ACCOUNTS_MAX}, of_ledger=True),
     Probe("settlement", "doctor_backlogs.settlement", settlement, {"rows_max": ROWS_MAX}, of_ledger=True),
     Probe("outbox", "doctor_backlogs.outbox", outbox, {"scanned_max": SCANNED_MAX}, of_ledger=True),
-    Probe(
-        "imports",
-        "doctor_backlogs.imports",
-        imports,
-        {"scanned_max": SCANNED_MAX},
-        wanted=lambda look: bool(look.moment["has_imports"]),
-        of_ledger=True,
-    ),
+    Probe("imports", "doctor_backlogs.imports", imports, {"scanned_max": SCANNED_MAX}, of_ledger=True),
     Probe("holds", "doctor_backlogs.holds", holds, {"scanned_max": SCANNED_MAX}, of_ledger=True),
     Probe(
         "incidents",

@@ -12,7 +12,7 @@ from lastro.schema.migrations import migrations
 from lastro.sql.catalogue import FULLEST, LEDGER
 
 _STORED: Final = re.compile(
-    r"CREATE TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL
+    r"TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL
 )
 _OPTION: Final = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>[\w.]+)")
 KIB: Final = 1_024

@@ -26,8 +26,7 @@ SELECT
         SELECT count(*)
         FROM information_schema.tables AS seen
         WHERE concat(seen.table_schema, '.', seen.table_name) = replace('lastro.base', '`', '')
-    ) AS reads_ledger,
-    0 AS has_imports;
+    ) AS reads_ledger;
 
 -- name: connections
 -- How many connections there are, of how many.

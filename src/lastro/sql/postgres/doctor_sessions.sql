@@ -9,7 +9,7 @@ SELECT
 
 -- name: moment
 -- The database's clock, which session answers, whether it only follows another server, and whether this role may read
--- the ledger's tables and look into others' sessions; whether files can be imported (a later migration brings that).
+-- the ledger's tables and look into others' sessions.
 -- has_table_privilege by name would fail where it may not.
 -- locks: none   returns: 1 row
 SELECT
@@ -22,13 +22,7 @@ SELECT
         FROM pg_class AS relation
         INNER JOIN pg_namespace AS space ON relation.relnamespace = space.oid
         WHERE space.nspname = (parse_ident('lastro.base'))[1] AND relation.relname = 'base'
-    ), false) AS reads_ledger,
-    EXISTS (
-        SELECT 1
-        FROM pg_class AS relation
-        INNER JOIN pg_namespace AS space ON relation.relnamespace = space.oid
-        WHERE space.nspname = (parse_ident('lastro.base'))[1] AND relation.relname = 'open_import'
-    ) AS has_imports;
+    ), false) AS reads_ledger;
 
 -- name: connections
 -- How many connections there are, of how many. Superusers' reserve isn't for applications.
