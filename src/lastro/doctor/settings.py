@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 from lastro.schema.migrations import migrations
 from lastro.sql.catalogue import FULLEST, LEDGER
 
-_STORED: Final = re.compile(
-    r"TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL
-)
+_STORED: Final = re.compile(r"TABLE lastro\.(?P<table>\w+) \((?:(?!;).)*?\) WITH \((?P<options>[^()]*)\);", re.DOTALL)
 _OPTION: Final = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>[\w.]+)")
 KIB: Final = 1_024
 MIB: Final = 1_024 * KIB
