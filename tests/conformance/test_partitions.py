@@ -59,6 +59,7 @@ def posted(book: Ledger) -> dict[str, int]:
 
 
 @pytest.mark.req("3.11")
+@pytest.mark.case("C096")
 @pytest.mark.case("C097")
 def test_a_missing_partition_stops_no_posting(books: Ledger, ledger: Ledger, raw: Raw) -> None:
     """Without partitions postings go to the default one; the keeper adopts them in place, nothing moves, all is read."""

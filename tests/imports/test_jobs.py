@@ -54,6 +54,7 @@ def _lock(connection: Connection, ledger: Ledger) -> None:
 
 
 @pytest.mark.req("4.5")
+@pytest.mark.case("C013")
 def test_a_wait_for_the_lock_is_in_the_jobs_log(
     importing: Importing, connection: Connection, observer: Observer
 ) -> None:

@@ -131,6 +131,7 @@ def _deadlocks(*errors: BaseException | None) -> int:
     return sum(error is not None for error in errors)
 
 
+@pytest.mark.req("4.2")
 @pytest.mark.req("4.7")
 @pytest.mark.case("C082")
 def test_without_the_lock_two_files_deadlock(
@@ -147,6 +148,7 @@ def test_without_the_lock_two_files_deadlock(
     assert _deadlocks(*_side_by_side(merges, pair, "imports_merging.delete_missing")) == 1
 
 
+@pytest.mark.req("4.3")
 @pytest.mark.req("4.7")
 @pytest.mark.case("C082")
 @pytest.mark.parametrize("ordered", [False, True])
