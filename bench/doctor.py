@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from bench import pgbench, scripts
@@ -25,8 +28,9 @@ from lastro.doctor.rules import BY_CODE
 PAGE: Final = ROOT / "docs" / "doctor.md"
 BEGIN, END = "<!-- measured: matrix -->\n", "<!-- end -->"
 CLIENTS: Final = 8
-# Two per cent are told apart only by loads longer than a load's own swing.
+# Two per cent are told apart only by many loads: a single one swings by more.
 WATCHED_TIMES: Final = 4
+WATCH: Final = "watch"
 WATCH_EVERY_S: Final = "1"
 STOPS_WITHIN_S: Final = 30
 
@@ -100,42 +104,65 @@ def _write(told: str) -> None:
 
 
 def _cost(run: Run) -> None:
-    with books(run.server, f"bench_watched_{run.flush.lower()}") as made:
+    """Short loads by turns with the watch at work and held still, so that nothing else changes between two of them."""
+    with books(run.server, f"bench_watched_{run.flush.lower()}") as made, _watching(made) as watch:
         script = scripts.post_to_hot(
             made.name, world_id=made.account_id("world"), credit_id=made.account_id("platform")
         )
+        costs = list[float]()
 
-        def post() -> Load:
-            seconds = run.scale.subject_s * WATCHED_TIMES
-            return pgbench.run(run.server.embedded, script, clients=CLIENTS, seconds=seconds, seed=run.next_seed())
+        def post(held: signal.Signals) -> Load:
+            watch.send_signal(held)
+            return pgbench.run(
+                run.server.embedded, script, clients=CLIENTS, seconds=run.scale.subject_s, seed=run.next_seed()
+            )
 
         def watched() -> Load:
-            with _watching(made):
-                return post()
+            pids = [watch.pid, *_sessions_of_the_watch(made)]
+            before, began_s = sum(map(_processor_s, pids)), time.monotonic()
+            load = post(signal.SIGCONT)
+            spent_s = sum(map(_processor_s, pids)) - before
+            costs.append(spent_s / (time.monotonic() - began_s) / len(os.sched_getaffinity(0)))
+            return load
 
-        compared = alternate(post, watched, rounds=run.scale.rounds)
+        compared = alternate(lambda: post(signal.SIGSTOP), watched, rounds=run.scale.rounds * WATCHED_TIMES)
     run.note(
         "doctor.watch",
         per_s=compared.per_s,
         alone_per_s=compared.limit_per_s,
         ratio=compared.ratio,
         p99_ratio=compared.p99_ratio,
+        processor_share=median(costs),
         ratios=compared.ratios,
     )
 
 
 @contextmanager
-def _watching(made: Books) -> Iterator[None]:
+def _watching(made: Books) -> Iterator[subprocess.Popen[bytes]]:
     """A watch in a process of its own, once a second; its start, which is Python's, is waited for."""
     command = [sys.executable, "-m", "lastro", "doctor", "--watch", WATCH_EVERY_S, "--json", "--ledger", made.name]
-    environment = os.environ | {"LASTRO_DATABASE_URL": made.server.url}
+    environment = os.environ | {"LASTRO_DATABASE_URL": made.server.url, "PGAPPNAME": WATCH}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline(), "the watch ended by itself"
             with subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL):
-                yield
-                process.terminate()
+                try:
+                    yield process
+                finally:
+                    process.send_signal(signal.SIGCONT)
+                    process.terminate()
         finally:
             process.terminate()
             process.wait(STOPS_WITHIN_S)
+
+
+def _sessions_of_the_watch(made: Books) -> list[int]:
+    query = "SELECT pid FROM pg_stat_activity WHERE application_name IN (%s, 'lastro doctor')"
+    return [pid for (pid,) in made.connection.execute(query, [WATCH]).fetchall()]
+
+
+def _processor_s(pid: int) -> float:
+    """How much of a processor a process has used so far, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
