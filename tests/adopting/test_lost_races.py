@@ -9,6 +9,7 @@ import pytest
 from lastro import AdoptionNotReady, Ledger
 from lastro.adopting import guarding, switching
 from tests.adopting.old_table import OldTable, cut
+from tests.adopting.test_ending import triggers_on
 from tests.support.sessions import Background, observer_of
 from tests.support.stores import MARIADB, on_every_server, on_every_store
 
@@ -77,3 +78,28 @@ def test_triggers_that_are_gone_before_the_cut(ledger: Ledger, store_url: str, m
     assert adopting.cut_over("users").done
     with pytest.raises(Exception, match="taken over"):
         table.change(1, 5)
+
+
+@pytest.mark.parametrize("store", [MARIADB], indirect=True)
+@pytest.mark.parametrize("kept", ["u", "i", "d"])
+def test_triggers_half_made(ledger: Ledger, store_url: str, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On MariaDB each trigger is made and dropped by itself: whichever were when it broke off, the next one does the rest."""
+    table, adopting = OldTable(ledger, store_url), ledger.adopting
+    table.add({1: 100})
+    rolled_back_but_for_the_triggers(ledger, table, monkeypatch)
+    for other in "uid".replace(kept, ""):
+        table.run(f"DROP TRIGGER {ledger._operations.ledger}.adopted_users_by_{ledger._operations.ledger}_{other}")
+    assert not adopting.status("users").guarded
+    assert adopting.cut_over("users").done
+    assert (adopting.status("users").guarded, triggers_on(table)) == (True, 3)
+    for refused in (
+        f"UPDATE {table.name} SET {table.balance} = 5",
+        f"INSERT INTO {table.name} VALUES (2, 5)",
+        f"DELETE FROM {table.name}",
+    ):
+        with pytest.raises(Exception, match="taken over"):
+            table.run(refused)
+    for other in "uid".replace(kept, ""):
+        table.run(f"DROP TRIGGER {ledger._operations.ledger}.adopted_users_by_{ledger._operations.ledger}_{other}")
+    adopting.roll_back("users")
+    assert triggers_on(table) == 0

@@ -38,12 +38,12 @@ def remove_guard(table: OwnTable, ledger: str) -> Plan[bool]:
 
 def guarded(table: OwnTable, ledger: str) -> Plan[bool]:
     """
-    Say whether the triggers are there, and let nobody take them away until the transaction ends.
+    Say whether all the triggers are there, and let nobody take them away until the transaction ends.
     """
     yield step("schema.lock", ledger=ledger)
     # In a following statement, which sees what was dropped while ours waited.
     rows = yield step("adopting.guards", **records.guard_terms(table.column, ledger))
-    return bool(rows[0]["guards"])
+    return bool(rows[0]["guarded"])
 
 
 def _alone(ledger: str) -> Plan[None]:
