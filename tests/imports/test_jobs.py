@@ -47,6 +47,10 @@ def _claim(ledger: Ledger) -> Job | None:
     return ledger._engine.run(lambda: claim("a test", None, now=ledger._operations.now()), Effect.KEYED)
 
 
+def _a_lease_later() -> Clock:
+    return Clock(datetime.now(UTC) + timedelta(seconds=LEASE_S + 1))
+
+
 def _lock(connection: Connection, ledger: Ledger) -> None:
     connection.execute(
         "SELECT pg_advisory_xact_lock(hashtextextended('lastro merges ' || %s, 0))", [ledger._operations.ledger]
@@ -148,6 +152,45 @@ def test_a_lease_that_ran_out_fences_off_who_had_it(
 
 
 @pytest.mark.req("4.6")
+@pytest.mark.parametrize("month", [MONTH, None])
+def test_a_file_is_not_merged_after_its_correction(
+    importing: Importing, connection: Connection, server_url: str, ledger_name: str, month: str | None
+) -> None:
+    """A file whose worker died, taken again when its correction is merged, is refused; sent anew it is merged."""
+    path = zipped(importing.folder / "old.zip", billing=billing(*lines(1, 2, amount="1.00")))
+    old = importing.ledger.imports.send(path, period=month)
+    assert _claim(importing.ledger) is not None
+    importing.merged(*lines(1, 3, amount="2.00"), month=month)
+    corrected = stored(connection)
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
+        assert later.imports.work().errors == 1
+    assert stored(connection) == corrected
+    done = importing.ledger.imports.file(old.file_ids[0])
+    assert str(done.reason).startswith("billing.csv, which was sent later, is merged already")
+    importing.merged(*lines(1, 2, amount="1.00"), month=month)
+    assert stored(connection)["I001"][0] == 100
+
+
+@pytest.mark.req("4.6")
+def test_a_later_file_of_another_month_or_part_overtakes_none(
+    importing: Importing, connection: Connection, server_url: str, ledger_name: str
+) -> None:
+    """Only a later file of the same month and part says more than this one does."""
+    importing.run(billing_n=billing(*lines(1, 2)), billing_s=billing(*lines(3, 4)))
+    path = zipped(importing.folder / "old.zip", billing_n=billing(*lines(1, 2, amount="7.00")))
+    old = importing.ledger.imports.send(path, period=MONTH)
+    assert _claim(importing.ledger) is not None
+    importing.merged(*lines(3, 4, amount="8.00"), name="billing_s")
+    importing.merged(Line("I009", month="2026-10"), month="2026-10")
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
+        assert later.imports.work().merged == 1
+    assert importing.ledger.imports.file(old.file_ids[0]).status == "merged"
+    assert {key: row[0] for key, row in stored(connection).items()} == {
+        "I001": 700, "I002": 700, "I003": 800, "I004": 800, "I009": 1000,
+    }  # fmt: skip
+
+
+@pytest.mark.req("4.6")
 def test_a_worker_killed_in_its_merge_leaves_nothing_half_done(
     importing: Importing, server_url: str, connection: Connection, observer: Observer, tmp_path: Path
 ) -> None:
@@ -170,8 +213,7 @@ def test_a_worker_killed_in_its_merge_leaves_nothing_half_done(
     assert stored(connection) == before
     assert importing.ledger.imports.file(sent.file_ids[0]).status == "merging"
     assert _claim(importing.ledger) is None, "it is leased"
-    clock = Clock(datetime.now(UTC) + timedelta(seconds=LEASE_S + 1))
-    with lastro.connect(server_url, ledger=ledger_name, clock=clock) as later:
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
         assert later.imports.work().merged == 1
     assert stored(connection) == {
         "I001": (200, "2026-11-05", "d"), "I002": (300, "2026-11-05", "d"), "I003": (1000, "2026-11-05", "d"),

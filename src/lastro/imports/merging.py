@@ -107,6 +107,7 @@ def merge(
     for sheet in sheets:
         yield from _stage(sheet, file.part)
         weights.append((yield from _weigh(sheet, file)))
+        yield from _refuse_overtaken(sheet, file)
     written = []
     for sheet in sheets:
         rows = yield _on(
@@ -133,6 +134,17 @@ def merge(
         )
         for sheet, weight, rows, gone in zip(sheets, weights, written, deleted, strict=True)
     ]
+
+
+def overtaken(file: MergedFile, later: str) -> ImportRefused:
+    """
+    Return the refusal of a file that comes after the file *later*, though it was sent before.
+    """
+    return ImportRefused(
+        f"{later}, which was sent later, is merged already, and this file would bring back what it replaced: "
+        "if that is meant, send it again",
+        file=file.name,
+    )
 
 
 def preview(file: MergedFile, report: FileReport, specs: Sequence[SheetSpec]) -> Plan[Preview]:
@@ -275,6 +287,13 @@ def _refuse_taken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
             sheet=sheet.spec.name,
             rows=[[row["row_number"], row["its_row"]] for row in found],
         )
+
+
+def _refuse_overtaken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
+    # Months alone don't tell: a file may have none, and a row may come from another one, or from another part.
+    found = yield _on(sheet, "overtaken_by", file_id=file.file_id, request_id=file.request_id, files_max=1)
+    if found:
+        raise overtaken(file, found[0]["name"])
 
 
 def _delete_missing(sheet: _Sheet, file: MergedFile) -> Plan[int]:

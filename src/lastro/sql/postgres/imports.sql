@@ -129,6 +129,23 @@ DELETE FROM lastro.open_import AS job
 WHERE job.file_id = %(file_id)s::bigint AND job.token = %(token)s::bigint
 RETURNING job.file_id;
 
+-- name: overtaken
+-- A file of the same month and sheet that was sent by a later request and is merged already. Seen under the lock of
+-- merging, so that none is merged in between.
+-- locks: none   returns: 0 or 1 row
+SELECT later.name
+FROM lastro.import_merge AS merge
+INNER JOIN lastro.import_file AS later ON merge.file_id = later.file_id
+INNER JOIN lastro.import_request AS request ON later.request_id = request.request_id
+WHERE
+    merge.file_id > %(file_id)s::bigint
+    AND merge.sheet = ANY(%(sheets)s::text[])
+    AND later.request_id <> %(request_id)s::bigint
+    AND request.period = %(period)s::text
+    AND (later.part IS NULL OR %(part)s::text IS NULL OR later.part = %(part)s::text)
+ORDER BY merge.file_id
+LIMIT %(files_max)s::bigint;
+
 -- name: end_file
 -- Write down what became of a file.
 -- locks: none   returns: nothing
