@@ -154,6 +154,26 @@ class Workshop:
             "folder": str(folder),
         }
         reading = _Reading(parser, order, lambda rows, share: self._tell(Progress(job.name, rows, share)))
+        try:
+            held = yield from self._wait_for(reading, job)
+        except LastroError:
+            # The lane's next file mustn't be given to a parser that is still at this one.
+            reading.wait()
+            raise
+        if not held:
+            # Somebody else has it: what this parser still reads is nobody's.
+            reading.wait()
+            return None
+        report = reading.report()
+        if report is None or self._is_over():
+            yield Act(partial(give_back, job, [], counts=False, pause_s=0, now=self._terms.now))
+            self.round.count("given_back")
+            return None
+        self._tell(Progress(job.name, report.rows + report.rejected, 1.0))
+        return report
+
+    def _wait_for(self, reading: _Reading, job: Job) -> Course[bool]:
+        """Wait until a file is read, holding on to its job; False where that is somebody else's by now."""
         held_until = time.monotonic() + LEASE_RENEWED_S
         while not reading.done():
             if self._is_over():
@@ -164,17 +184,9 @@ class Workshop:
             if time.monotonic() >= held_until:
                 held: bool = yield Act(partial(hold_on, job, "reading", now=self._terms.now))
                 if not held:
-                    # Somebody else has it: what this parser still reads is nobody's.
-                    reading.wait()
-                    return None
+                    return False
                 held_until = time.monotonic() + LEASE_RENEWED_S
-        report = reading.report()
-        if report is None or self._is_over():
-            yield Act(partial(give_back, job, [], counts=False, pause_s=0, now=self._terms.now))
-            self.round.count("given_back")
-            return None
-        self._tell(Progress(job.name, report.rows + report.rejected, 1.0))
-        return report
+        return True
 
     def _merge(self, job: Job, report: FileReport) -> Course[None]:
         lines = _told(report)

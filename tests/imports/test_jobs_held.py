@@ -1,0 +1,62 @@
+"""What a lane does while it holds a job: it waits for its parser, renews its lease, and gives way where it can't go on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lastro import LockTimeout
+from lastro.imports import working
+from lastro.imports.jobs import hold_on
+from lastro.imports.reports import FileReport
+from tests.imports.conftest import Importing
+from tests.imports.months import MONTH, InProcess, billing, lines, zipped
+
+# How long a parser that was left alone has to be given the next file.
+LEFT_ALONE_S = 0.5
+
+
+class SlowParser(InProcess):
+    """A parser that is at its first file until a renewal of its lease has failed, and a while longer."""
+
+    reading = threading.Lock()
+    failed: threading.Event
+    overlapped: threading.Event
+
+    def read(self, order: dict[str, Any], on_rows: Callable[[int, float], None]) -> FileReport:
+        """Read a file, and notice where another is read meanwhile."""
+        if not self.reading.acquire(blocking=False):
+            self.overlapped.set()
+            return super().read(order, on_rows)
+        try:
+            assert self.failed.wait(timeout=60)
+            self.overlapped.wait(timeout=LEFT_ALONE_S)
+            return super().read(order, on_rows)
+        finally:
+            self.reading.release()
+
+
+@pytest.mark.req("4.6")
+def test_a_parser_that_is_still_reading_gets_no_other_file(
+    importing: Importing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a lease can't be renewed the lane waits for its parser first: it would answer the next file with this one."""
+    SlowParser.failed, SlowParser.overlapped = threading.Event(), threading.Event()
+
+    def held(*asked: Any, **terms: Any) -> Any:
+        if not SlowParser.failed.is_set():
+            SlowParser.failed.set()
+            raise LockTimeout("as if")
+        return hold_on(*asked, **terms)
+
+    monkeypatch.setattr(working, "ParserProcess", SlowParser)
+    monkeypatch.setattr(working, "LEASE_RENEWED_S", 0)
+    monkeypatch.setattr(working, "hold_on", held)
+    path = zipped(importing.folder / "f.zip", billing_a=billing(*lines(1)), billing_b=billing(*lines(2)))
+    importing.ledger.imports.send(path, period=MONTH)
+    done = importing.ledger.imports.work(lanes=1)
+    assert not SlowParser.overlapped.is_set()
+    assert (done.merged, done.given_back) == (1, 1)
