@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from lastro.errors import Refusal
 from lastro.imports.archives import Source
 from lastro.imports.declaring import check_all
+from lastro.imports.formats import said_format
 from lastro.imports.limits import (
     LEASE_S,
     LOG_LINE_CHARACTERS_MAX,
@@ -230,7 +231,11 @@ def parts_of(sending: Sending) -> Plan[list[str | None]]:
     It is a part where another file of the same sheet was sent with it, or where a part of its name was sent before.
     """
     meant = [_meant(source, sending.specs) for source in sending.sources]
-    named = [None if source.path is None else compared(source.name) for source in sending.sources]
+    # One that can't be read counts as well: its rows are there from before, and aren't the others'.
+    named = [
+        compared(source.name) if source.path is not None or said_format(source.name) is not None else None
+        for source in sending.sources
+    ]
     beside = [
         any(meant[other] & meant[number] for other in range(len(named)) if other != number and named[other] is not None)
         for number in range(len(named))
