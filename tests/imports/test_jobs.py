@@ -19,7 +19,7 @@ from lastro.imports import parser_process
 from lastro.imports.files import read_file
 from lastro.imports.jobs import Job, JobTaken, claim, hold_on, merge_job
 from lastro.imports.limits import ATTEMPTS_MAX, LEASE_S
-from lastro.imports.merging import MergeTerms, take_lock
+from lastro.imports.merging import LockWait, MergeTerms, take_lock
 from lastro.imports.reports import failed
 from lastro.imports.spec_files import ready_specs
 from lastro.plans.plan import TOGETHER, Effect
@@ -86,7 +86,7 @@ def test_the_lock_is_the_first_statement_of_the_merge() -> None:
     """Nothing comes before it but the beginning of the transaction: what a merge compares was read under the lock."""
     job = Job(1, 1, 1, 1, "f", None, MONTH, ready_specs(), allow_shrink=False, quarantine=False)
     report = failed("f.csv", "never looked at")
-    going = merge_job(job, report, [], [], MergeTerms("lastro", 1_000))
+    going = merge_job(job, report, [], LockWait(), MergeTerms("lastro", 1_000))
     assert next(going) is TOGETHER
     assert going.send([]).statement == "imports_merging.lock"
 
@@ -96,9 +96,9 @@ def test_the_lock_outside_a_transaction_fails_loudly(ledger: Ledger, server_url:
     """Where each statement is its own transaction the lock would be gone at once: it is refused, by our engine and a caller's."""
     terms = MergeTerms(ledger._operations.ledger, 1_000)
     with pytest.raises(NotInTransaction, match="let go of as soon as it was taken"):
-        ledger._engine.run(lambda: take_lock(terms), Effect.KEYED)
+        ledger._engine.run(lambda: take_lock(terms, LockWait()), Effect.KEYED)
     with psycopg.connect(server_url, autocommit=True) as bare, pytest.raises(NotInTransaction):
-        ledger._engine.held(bare).run(lambda: take_lock(terms), Effect.KEYED)
+        ledger._engine.held(bare).run(lambda: take_lock(terms, LockWait()), Effect.KEYED)
 
 
 @pytest.mark.req("4.1")
@@ -142,12 +142,12 @@ def test_a_lease_that_ran_out_fences_off_who_had_it(
         report = read_file("billing.csv", path, slow.specs, folder=tmp_path, period=MONTH)
         terms = MergeTerms(ledger_name, 1_000, clock())
         with pytest.raises(JobTaken):
-            timed._engine.run(lambda: merge_job(slow, report, [], [], terms), Effect.KEYED)
+            timed._engine.run(lambda: merge_job(slow, report, [], LockWait(), terms), Effect.KEYED)
         assert stored(connection) == {}
-        assert timed._engine.run(lambda: merge_job(quick, report, [], [], terms), Effect.KEYED) == 1
+        assert timed._engine.run(lambda: merge_job(quick, report, [], LockWait(), terms), Effect.KEYED) == 1
         # Merged: whoever asks again, for an answer that was lost, does nothing.
         with pytest.raises(JobTaken):
-            timed._engine.run(lambda: merge_job(quick, report, [], [], terms), Effect.KEYED)
+            timed._engine.run(lambda: merge_job(quick, report, [], LockWait(), terms), Effect.KEYED)
         assert [each.status for each in timed.imports.files()] == ["merged"]
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 
 from lastro import LockTimeout
@@ -14,6 +15,9 @@ from lastro.imports.jobs import hold_on
 from lastro.imports.reports import FileReport
 from tests.imports.conftest import Importing
 from tests.imports.months import MONTH, InProcess, billing, lines, zipped
+from tests.support.sessions import Background, until
+
+Connection = psycopg.Connection[Any]
 
 # How long a parser that was left alone has to be given the next file.
 LEFT_ALONE_S = 0.5
@@ -60,3 +64,48 @@ def test_a_parser_that_is_still_reading_gets_no_other_file(
     done = importing.ledger.imports.work(lanes=1)
     assert not SlowParser.overlapped.is_set()
     assert (done.merged, done.given_back) == (1, 1)
+
+
+@pytest.mark.req("4.5")
+@pytest.mark.req("4.6")
+def test_a_lease_is_renewed_while_the_lock_of_merging_is_waited_for(
+    importing: Importing, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for others' merges, for longer than a lease, keeps the job; the log has all of the wait."""
+    held: list[str] = []
+
+    def renewed(job: Any, status: str, **terms: Any) -> Any:
+        held.append(status)
+        return hold_on(job, status, **terms)
+
+    monkeypatch.setattr(working, "LEASE_RENEWED_S", 0.1)
+    monkeypatch.setattr(working, "hold_on", renewed)
+    connection.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('lastro merges ' || %s, 0))",
+        [importing.ledger._operations.ledger],
+    )
+    going = Background(lambda: importing.billing(*lines(1)))
+    until(lambda: held.count("merging") > 3, "the lease to be renewed")
+    connection.rollback()
+    done = going.result()
+    assert done.status == "merged"
+    (line,) = (line for line in importing.log(done) if line.startswith("waited "))
+    assert int(line.split()[1]) >= 300
+    assert "ms old when the last try began" in line
+
+
+@pytest.mark.req("4.6")
+def test_a_lock_that_is_never_had_gives_the_job_back(
+    importing: Importing, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ten minutes, less here, the wait ends, and the job waits for its next attempt."""
+    monkeypatch.setattr(working, "LEASE_RENEWED_S", 0.1)
+    monkeypatch.setattr(working, "MERGE_LOCK_TIMEOUT_MS", 150)
+    connection.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('lastro merges ' || %s, 0))",
+        [importing.ledger._operations.ledger],
+    )
+    importing.ledger.imports.send(zipped(importing.folder / "f.zip", billing=billing(*lines(1))), period=MONTH)
+    assert importing.ledger.imports.work().given_back == 1
+    (waiting,) = importing.ledger.imports.files()
+    assert (waiting.status, waiting.attempts) == ("waiting", 1)

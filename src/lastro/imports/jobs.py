@@ -24,7 +24,7 @@ from lastro.imports.limits import (
 )
 from lastro.imports.member_names import compared
 from lastro.imports.merges import ImportRequest, SheetMerge
-from lastro.imports.merging import MergedFile, MergeTerms, merge, overtaken, take_lock
+from lastro.imports.merging import LockWait, MergedFile, MergeTerms, merge, overtaken, take_lock
 from lastro.imports.reports import FileReport, SheetReport
 from lastro.imports.spec_files import document_of, specs_of
 from lastro.imports.specs import SheetSpec
@@ -176,15 +176,14 @@ def fail(job: Job, reason: str, lines: Sequence[str], *, now: datetime | None) -
         yield from _end(job.file_id, "error", reason, lines, now=now)
 
 
-def merge_job(job: Job, report: FileReport, lines: Sequence[str], log: list[str], terms: MergeTerms) -> Plan[int]:
+def merge_job(job: Job, report: FileReport, lines: Sequence[str], wait: LockWait, terms: MergeTerms) -> Plan[int]:
     """
     Merge a file and end its job, in one transaction that begins with the lock of merging; return the rows it wrote.
 
-    *lines* go into the job's log, and what the merge says of itself, which is left in *log* too: a merge that is refused
-    leaves nothing else. Raises ImportRefused, and JobTaken where the job is somebody else's by now.
+    *lines* go into the job's log, and what *wait* says of the lock: a merge that is refused leaves nothing else. Raises ImportRefused, and JobTaken where the job is somebody else's by now.
     """
     yield TOGETHER
-    log[:] = yield from take_lock(terms)
+    yield from take_lock(terms, wait)
     closed = yield step("imports.close", file_id=job.file_id, token=job.token)
     if not closed:
         raise JobTaken(f"{job.name} is somebody else's job by now, or at its end")
@@ -204,7 +203,7 @@ def merge_job(job: Job, report: FileReport, lines: Sequence[str], log: list[str]
         )
     for sheet in report.sheets:
         yield from _keep_aside(job.file_id, sheet)
-    yield from _end(job.file_id, "merged", None, [*lines, *log, *map(_told, merges)], now=terms.now)
+    yield from _end(job.file_id, "merged", None, [*lines, *wait.lines, *map(_told, merges)], now=terms.now)
     yield from emit([_event(job, merges)], now=terms.now)
     return sum(done.inserted + done.updated + done.deleted for done in merges)
 
