@@ -11,11 +11,12 @@ import pytest
 
 from lastro import LockTimeout
 from lastro.imports import working
-from lastro.imports.jobs import hold_on
+from lastro.imports.jobs import claim, fail, hold_on
 from lastro.imports.reports import FileReport
+from lastro.plans.plan import Effect
 from tests.imports.conftest import Importing
 from tests.imports.months import MONTH, InProcess, billing, lines, zipped
-from tests.support.sessions import Background, until
+from tests.support.sessions import Background, Observer, until
 
 Connection = psycopg.Connection[Any]
 
@@ -109,3 +110,21 @@ def test_a_lock_that_is_never_had_gives_the_job_back(
     assert importing.ledger.imports.work().given_back == 1
     (waiting,) = importing.ledger.imports.files()
     assert (waiting.status, waiting.attempts) == ("waiting", 1)
+
+
+@pytest.mark.req("4.6")
+def test_who_is_too_slow_takes_nothing_of_the_job(
+    importing: Importing, connection: Connection, observer: Observer
+) -> None:
+    """A worker that ends a job while another claims it leaves that one what the file is made of."""
+    importing.ledger.imports.send(zipped(importing.folder / "f.zip", billing=billing(*lines(1))), period=MONTH)
+    engine = importing.ledger._engine
+    slow = engine.run(lambda: claim("slow", None, now=None), Effect.KEYED)
+    assert slow is not None
+    connection.execute("UPDATE open_import SET token = token + 1")
+    going = Background(lambda: engine.run(lambda: fail(slow, "too slow", [], now=None), Effect.KEYED))
+    observer.until_anyone_waits_for(connection.info.backend_pid)
+    connection.commit()
+    going.result()
+    assert connection.execute("SELECT count(*) FROM open_import").fetchone() == (1,)
+    assert connection.execute("SELECT count(*) FROM import_piece").fetchone() == (1,)
