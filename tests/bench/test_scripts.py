@@ -191,6 +191,8 @@ def test_every_target_has_a_figure_that_a_run_makes(scale: Scale) -> None:
             "statements",
             "reconciling",
             "imports",
+            "merging",
+            "doctor",
         )
     )
     for target in targets.TARGETS:

@@ -19,7 +19,7 @@ from lastro.imports import parser_process
 from lastro.imports.files import read_file
 from lastro.imports.jobs import Job, JobTaken, claim, hold_on, merge_job
 from lastro.imports.limits import ATTEMPTS_MAX, LEASE_S
-from lastro.imports.merging import MergeTerms, take_lock
+from lastro.imports.merging import LockWait, MergeTerms, take_lock
 from lastro.imports.reports import failed
 from lastro.imports.spec_files import ready_specs
 from lastro.plans.plan import TOGETHER, Effect
@@ -45,6 +45,10 @@ with lastro.connect(sys.argv[1], ledger=sys.argv[2]) as ledger:
 
 def _claim(ledger: Ledger) -> Job | None:
     return ledger._engine.run(lambda: claim("a test", None, now=ledger._operations.now()), Effect.KEYED)
+
+
+def _a_lease_later() -> Clock:
+    return Clock(datetime.now(UTC) + timedelta(seconds=LEASE_S + 1))
 
 
 def _lock(connection: Connection, ledger: Ledger) -> None:
@@ -83,7 +87,7 @@ def test_the_lock_is_the_first_statement_of_the_merge() -> None:
     """Nothing comes before it but the beginning of the transaction: what a merge compares was read under the lock."""
     job = Job(1, 1, 1, 1, "f", None, MONTH, ready_specs(), allow_shrink=False, quarantine=False)
     report = failed("f.csv", "never looked at")
-    going = merge_job(job, report, [], [], MergeTerms("lastro", 1_000))
+    going = merge_job(job, report, [], LockWait(), MergeTerms("lastro", 1_000))
     assert next(going) is TOGETHER
     assert going.send([]).statement == "imports_merging.lock"
 
@@ -93,9 +97,9 @@ def test_the_lock_outside_a_transaction_fails_loudly(ledger: Ledger, server_url:
     """Where each statement is its own transaction the lock would be gone at once: it is refused, by our engine and a caller's."""
     terms = MergeTerms(ledger._operations.ledger, 1_000)
     with pytest.raises(NotInTransaction, match="let go of as soon as it was taken"):
-        ledger._engine.run(lambda: take_lock(terms), Effect.KEYED)
+        ledger._engine.run(lambda: take_lock(terms, LockWait()), Effect.KEYED)
     with psycopg.connect(server_url, autocommit=True) as bare, pytest.raises(NotInTransaction):
-        ledger._engine.held(bare).run(lambda: take_lock(terms), Effect.KEYED)
+        ledger._engine.held(bare).run(lambda: take_lock(terms, LockWait()), Effect.KEYED)
 
 
 @pytest.mark.req("4.1")
@@ -139,13 +143,52 @@ def test_a_lease_that_ran_out_fences_off_who_had_it(
         report = read_file("billing.csv", path, slow.specs, folder=tmp_path, period=MONTH)
         terms = MergeTerms(ledger_name, 1_000, clock())
         with pytest.raises(JobTaken):
-            timed._engine.run(lambda: merge_job(slow, report, [], [], terms), Effect.KEYED)
+            timed._engine.run(lambda: merge_job(slow, report, [], LockWait(), terms), Effect.KEYED)
         assert stored(connection) == {}
-        assert timed._engine.run(lambda: merge_job(quick, report, [], [], terms), Effect.KEYED) == 1
+        assert timed._engine.run(lambda: merge_job(quick, report, [], LockWait(), terms), Effect.KEYED) == 1
         # Merged: whoever asks again, for an answer that was lost, does nothing.
         with pytest.raises(JobTaken):
-            timed._engine.run(lambda: merge_job(quick, report, [], [], terms), Effect.KEYED)
+            timed._engine.run(lambda: merge_job(quick, report, [], LockWait(), terms), Effect.KEYED)
         assert [each.status for each in timed.imports.files()] == ["merged"]
+
+
+@pytest.mark.req("4.6")
+@pytest.mark.parametrize("month", [MONTH, None])
+def test_a_file_is_not_merged_after_its_correction(
+    importing: Importing, connection: Connection, server_url: str, ledger_name: str, month: str | None
+) -> None:
+    """A file whose worker died, taken again when its correction is merged, is refused; sent anew it is merged."""
+    path = zipped(importing.folder / "old.zip", billing=billing(*lines(1, 2, amount="1.00")))
+    old = importing.ledger.imports.send(path, period=month)
+    assert _claim(importing.ledger) is not None
+    importing.merged(*lines(1, 3, amount="2.00"), month=month)
+    corrected = stored(connection)
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
+        assert later.imports.work().errors == 1
+    assert stored(connection) == corrected
+    done = importing.ledger.imports.file(old.file_ids[0])
+    assert str(done.reason).startswith("billing.csv, which was sent later, is merged already")
+    importing.merged(*lines(1, 2, amount="1.00"), month=month)
+    assert stored(connection)["I001"][0] == 100
+
+
+@pytest.mark.req("4.6")
+def test_a_later_file_of_another_month_or_part_overtakes_none(
+    importing: Importing, connection: Connection, server_url: str, ledger_name: str
+) -> None:
+    """Only a later file of the same month and part says more than this one does."""
+    importing.run(billing_n=billing(*lines(1, 2)), billing_s=billing(*lines(3, 4)))
+    path = zipped(importing.folder / "old.zip", billing_n=billing(*lines(1, 2, amount="7.00")))
+    old = importing.ledger.imports.send(path, period=MONTH)
+    assert _claim(importing.ledger) is not None
+    importing.merged(*lines(3, 4, amount="8.00"), name="billing_s")
+    importing.merged(Line("I009", month="2026-10"), month="2026-10")
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
+        assert later.imports.work().merged == 1
+    assert importing.ledger.imports.file(old.file_ids[0]).status == "merged"
+    assert {key: row[0] for key, row in stored(connection).items()} == {
+        "I001": 700, "I002": 700, "I003": 800, "I004": 800, "I009": 1000,
+    }  # fmt: skip
 
 
 @pytest.mark.req("4.6")
@@ -171,8 +214,7 @@ def test_a_worker_killed_in_its_merge_leaves_nothing_half_done(
     assert stored(connection) == before
     assert importing.ledger.imports.file(sent.file_ids[0]).status == "merging"
     assert _claim(importing.ledger) is None, "it is leased"
-    clock = Clock(datetime.now(UTC) + timedelta(seconds=LEASE_S + 1))
-    with lastro.connect(server_url, ledger=ledger_name, clock=clock) as later:
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
         assert later.imports.work().merged == 1
     assert stored(connection) == {
         "I001": (200, "2026-11-05", "d"), "I002": (300, "2026-11-05", "d"), "I003": (1000, "2026-11-05", "d"),

@@ -227,6 +227,19 @@ def test_files_of_one_month_are_its_parts(importing: Importing, connection: Conn
     assert importing.merged(*lines(1, 3, 4), name="billing_whole") == (0, 0, 3, 1)
 
 
+@pytest.mark.req("4.1")
+def test_a_part_whose_sibling_cannot_be_read_is_a_part(importing: Importing, connection: Connection) -> None:
+    """What stands of a month's other part stays, also where the zip's directory refuses that one, and a text beside is none."""
+    importing.run(billing_n=billing(*lines(1, 2, 3)), billing_s=billing(*lines(4)))
+    again = {"billing_north": billing(*lines(1, 2, 3)), "../billing_s": billing(*lines(4))}
+    done = importing.run(**again)
+    assert (done["billing_north"].status, done["../billing_s"].status) == ("merged", "error")
+    assert sorted(stored(connection)) == ["I001", "I002", "I003", "I004"]
+    path = packed(importing.folder / "sent.zip", {"billing_all.csv": billing(*lines(1, 2, 3)), "notes.txt": "x"})
+    (whole, _) = importing.ledger.imports.run(path, period=MONTH)
+    assert whole.sheets[0].deleted == 1
+
+
 @pytest.mark.case("C080")
 def test_a_key_in_two_files_of_a_zip_is_reported_with_both(importing: Importing, connection: Connection) -> None:
     """The file that comes second is refused with the key, its row, and the other file's row; also when all is stored already."""

@@ -85,8 +85,9 @@ def test_a_mistake_would_be_found(
         return []
 
     monkeypatch.setattr(left_out, nothing)
+    # Which histories are drawn depends on what else is imported, so there are many; the first that fails ends them.
     with pytest.raises(AssertionError):
-        tell(made, SHORT)
+        tell(made, SHORT._replace(histories=200))
 
 
 def tell(make: Callable[[Clock], Ledger], length: Length, *, derandomize: bool = True) -> Counter[str]:

@@ -126,8 +126,8 @@ def traffic(hands: Hands, url: str, postings: int) -> tuple[Counter[str], list[R
 
     workers = (
         hands.ledger.consolidate,
-        lambda: rounds.append(hands.ledger.reconcile()),
-        lambda: rounds.append(hands.ledger.reconcile(full=len(rounds) % 5 == 0, on_drift="adjust")),
+        lambda: rounds.append(hands.ledger.reconcile(rest=0)),
+        lambda: rounds.append(hands.ledger.reconcile(full=len(rounds) % 5 == 0, on_drift="adjust", rest=0)),
         keep_otherwise,
     )
     with ThreadPoolExecutor(CLIENTS + len(workers)) as pool:

@@ -153,7 +153,7 @@ def adoption(standing: Standing, ledger: str, now: datetime | None) -> Plan[Adop
         standing.table.column,
         rows=int(figures["rows_mapped"]),
         differences=int(figures["differences"]),
-        guarded=guards[0]["guards"] > 0,
+        guarded=bool(guards[0]["guarded"]),
         looked_at=None if figures["looked_at"] is None else figures["looked_at"].astimezone(UTC),
         started_at=standing.started_at,
         changed_at=standing.changed_at,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lastro.adopting import records
 from lastro.adopting.bringing import OPENING, bring, catch_up, mapped
-from lastro.adopting.guarding import put_guard, remove_guard
+from lastro.adopting.guarding import guarded, put_guard, remove_guard
 from lastro.adopting.importing import import_new, import_rest, left_to_import
 from lastro.adopting.looking import Page, look
 from lastro.adopting.mirroring import ROWS_NAMED_MAX, Through, write_rows, write_through
@@ -119,7 +119,7 @@ def cut_over(
     # From here on the triggers are there, and let everything pass until the phase says otherwise: killed here, the
     # application goes on as before, and the next cut-over goes on from here.
     yield from giving_way(partial(put_guard, standing.table, ledger))
-    switched: _Switched = yield from giving_way(partial(_patiently_cut, standing, terms, actor=actor))
+    switched: _Switched = yield from giving_way(partial(_patiently_cut, standing, ledger, terms, actor=actor))
     figures = {"rows": switched.unequal.rows, "blocked_ms": switched.blocked_ms}
     return (
         yield from reported("cutover", name, ledger, terms, figures=figures, done=switched.phase_before != "ledger")
@@ -298,18 +298,22 @@ def _shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]
     return brought
 
 
-def _patiently_cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
-    return (yield from patiently(_cut(standing, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS))
+def _patiently_cut(standing: Standing, ledger: str, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
+    return (yield from patiently(_cut(standing, ledger, terms, actor=actor), ADOPTION_LOCK_TIMEOUT_MS))
 
 
-def _cut(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
+def _cut(standing: Standing, ledger: str, terms: Terms, *, actor: str | None) -> Plan[_Switched]:
     name = standing.name
+    # Before anybody else has to wait for us.
+    has_guard = yield from guarded(standing.table, ledger)
     began_s = time.monotonic()
     yield step("adopting.hold")
     # In following statements, which see what was committed while ours waited.
     now = yield from records.known(name)
     if now.phase != "shadow":
         return _Switched(now.phase, Unequal(0, 0, 0, 0, 0), 0)
+    if not has_guard:
+        raise not_ready(standing, "cutover", ["a roll-back took the triggers away meanwhile: cut over again"])
     found = yield from weigh(standing.table)
     if found.without_account:
         yield from import_rest(standing.table, terms)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from lastro.errors import Refusal
 from lastro.imports.archives import Source
 from lastro.imports.declaring import check_all
+from lastro.imports.formats import said_format
 from lastro.imports.limits import (
     LEASE_S,
     LOG_LINE_CHARACTERS_MAX,
@@ -23,7 +24,7 @@ from lastro.imports.limits import (
 )
 from lastro.imports.member_names import compared
 from lastro.imports.merges import ImportRequest, SheetMerge
-from lastro.imports.merging import MergedFile, MergeTerms, merge, take_lock
+from lastro.imports.merging import LockWait, MergedFile, MergeTerms, merge, overtaken, take_lock
 from lastro.imports.reports import FileReport, SheetReport
 from lastro.imports.spec_files import document_of, specs_of
 from lastro.imports.specs import SheetSpec
@@ -175,18 +176,18 @@ def fail(job: Job, reason: str, lines: Sequence[str], *, now: datetime | None) -
         yield from _end(job.file_id, "error", reason, lines, now=now)
 
 
-def merge_job(job: Job, report: FileReport, lines: Sequence[str], log: list[str], terms: MergeTerms) -> Plan[int]:
+def merge_job(job: Job, report: FileReport, lines: Sequence[str], wait: LockWait, terms: MergeTerms) -> Plan[int]:
     """
     Merge a file and end its job, in one transaction that begins with the lock of merging; return the rows it wrote.
 
-    *lines* go into the job's log, and what the merge says of itself, which is left in *log* too: a merge that is refused
-    leaves nothing else. Raises ImportRefused, and JobTaken where the job is somebody else's by now.
+    *lines* go into the job's log, and what *wait* says of the lock: a merge that is refused leaves nothing else. Raises ImportRefused, and JobTaken where the job is somebody else's by now.
     """
     yield TOGETHER
-    log[:] = yield from take_lock(terms)
+    yield from take_lock(terms, wait)
     closed = yield step("imports.close", file_id=job.file_id, token=job.token)
     if not closed:
         raise JobTaken(f"{job.name} is somebody else's job by now, or at its end")
+    yield from _refuse_overtaken(job, report)
     merges = yield from merge(job.file, report, job.specs, terms)
     for done in merges:
         yield step(
@@ -202,9 +203,24 @@ def merge_job(job: Job, report: FileReport, lines: Sequence[str], log: list[str]
         )
     for sheet in report.sheets:
         yield from _keep_aside(job.file_id, sheet)
-    yield from _end(job.file_id, "merged", None, [*lines, *log, *map(_told, merges)], now=terms.now)
+    yield from _end(job.file_id, "merged", None, [*lines, *wait.lines, *map(_told, merges)], now=terms.now)
     yield from emit([_event(job, merges)], now=terms.now)
     return sum(done.inserted + done.updated + done.deleted for done in merges)
+
+
+def _refuse_overtaken(job: Job, report: FileReport) -> Plan[None]:
+    """Refuse a file whose month a later request has merged: it would bring back what that one corrected."""
+    rows = yield step(
+        "imports.overtaken",
+        file_id=job.file_id,
+        request_id=job.request_id,
+        sheets=[sheet.spec for sheet in report.sheets],
+        period=job.period,
+        part=job.part,
+        files_max=1,
+    )
+    if rows:
+        raise overtaken(job.file, rows[0]["name"])
 
 
 def parts_of(sending: Sending) -> Plan[list[str | None]]:
@@ -214,7 +230,11 @@ def parts_of(sending: Sending) -> Plan[list[str | None]]:
     It is a part where another file of the same sheet was sent with it, or where a part of its name was sent before.
     """
     meant = [_meant(source, sending.specs) for source in sending.sources]
-    named = [None if source.path is None else compared(source.name) for source in sending.sources]
+    # One that can't be read counts as well: its rows are there from before, and aren't the others'.
+    named = [
+        compared(source.name) if source.path is not None or said_format(source.name) is not None else None
+        for source in sending.sources
+    ]
     beside = [
         any(meant[other] & meant[number] for other in range(len(named)) if other != number and named[other] is not None)
         for number in range(len(named))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -60,6 +61,18 @@ class MergedFile(NamedTuple):
     allow_shrink: bool
 
 
+@dataclass
+class LockWait:
+    """
+    A wait for the lock of merging in several tries, each a transaction of its own; and what the job's log says of it.
+    """
+
+    try_ms: int = MERGE_LOCK_TIMEOUT_MS
+    before_ms: int = 0
+    is_over: bool = False
+    lines: list[str] = field(default_factory=list)
+
+
 class _Sheet(NamedTuple):
     """One sheet of the file on its way: what it is declared as, what was read of it, its names in statements."""
 
@@ -69,15 +82,16 @@ class _Sheet(NamedTuple):
     month: Bounds | None
 
 
-def take_lock(terms: MergeTerms) -> Plan[list[str]]:
+def take_lock(terms: MergeTerms, wait: LockWait) -> Plan[None]:
     """
-    Wait for the lock of merging, first of all in the transaction under way; return what the job's log should say of it.
+    Wait for the lock of merging, first of all in the transaction under way; note in *wait* that it came, and how late.
 
-    Raises NotInTransaction where there is none: the lock would be let go of at once, and in silence. LockTimeout after
-    ten minutes.
+    Raises NotInTransaction where there is none: the lock would be let go of at once, and in silence. LockTimeout once
+    this try is over.
     """
-    rows = yield step("imports_merging.lock", ledger=terms.ledger, lock_timeout=f"{MERGE_LOCK_TIMEOUT_MS}ms")
-    waited_ms, age_ms = whole(rows[0], "waited_ms"), rows[0]["holder_age_ms"]
+    rows = yield step("imports_merging.lock", ledger=terms.ledger, lock_timeout=f"{wait.try_ms}ms")
+    wait.is_over = True
+    waited_ms, age_ms = wait.before_ms + whole(rows[0], "waited_ms"), rows[0]["holder_age_ms"]
     still = yield step(
         "imports_merging.still_locked",
         ledger=terms.ledger,
@@ -88,10 +102,11 @@ def take_lock(terms: MergeTerms) -> Plan[list[str]]:
         raise NotInTransaction(
             "the lock of merging was let go of as soon as it was taken, for there is no transaction: begin one first"
         )
-    if waited_ms <= MERGE_WAIT_TOLD_MS:
-        return []
-    holder = "of an age that this role may not see" if age_ms is None else f"{age_ms} ms old when the wait began"
-    return [f"waited {waited_ms} ms for the lock of merging; its holder's transaction was {holder}"]
+    wait.lines = []
+    if waited_ms > MERGE_WAIT_TOLD_MS:
+        last = "the last try" if wait.before_ms else "the wait"
+        holder = "of an age that this role may not see" if age_ms is None else f"{age_ms} ms old when {last} began"
+        wait.lines = [f"waited {waited_ms} ms for the lock of merging; its holder's transaction was {holder}"]
 
 
 def merge(
@@ -107,6 +122,7 @@ def merge(
     for sheet in sheets:
         yield from _stage(sheet, file.part)
         weights.append((yield from _weigh(sheet, file)))
+        yield from _refuse_overtaken(sheet, file)
     written = []
     for sheet in sheets:
         rows = yield _on(
@@ -133,6 +149,17 @@ def merge(
         )
         for sheet, weight, rows, gone in zip(sheets, weights, written, deleted, strict=True)
     ]
+
+
+def overtaken(file: MergedFile, later: str) -> ImportRefused:
+    """
+    Return the refusal of a file that comes after the file *later*, though it was sent before.
+    """
+    return ImportRefused(
+        f"{later}, which was sent later, is merged already, and this file would bring back what it replaced: "
+        "if that is meant, send it again",
+        file=file.name,
+    )
 
 
 def preview(file: MergedFile, report: FileReport, specs: Sequence[SheetSpec]) -> Plan[Preview]:
@@ -275,6 +302,13 @@ def _refuse_taken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
             sheet=sheet.spec.name,
             rows=[[row["row_number"], row["its_row"]] for row in found],
         )
+
+
+def _refuse_overtaken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
+    # Months alone don't tell: a file may have none, and a row may come from another one, or from another part.
+    found = yield _on(sheet, "overtaken_by", file_id=file.file_id, request_id=file.request_id, files_max=1)
+    if found:
+        raise overtaken(file, found[0]["name"])
 
 
 def _delete_missing(sheet: _Sheet, file: MergedFile) -> Plan[int]:

@@ -18,22 +18,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from lastro.errors import Fault, LastroError
+from lastro.errors import Fault, LastroError, LockTimeout
 from lastro.imports.jobs import Job, JobTaken, claim, fail, give_back, hold_on, merge_job, pieces
 from lastro.imports.limits import (
     ATTEMPT_PAUSE_S,
     ATTEMPTS_MAX,
     LEASE_RENEWED_S,
     LOOK_EVERY_MS,
+    MERGE_LOCK_TIMEOUT_MS,
     PARSERS_MAX,
     WAIT_FOR_OTHERS_MS,
 )
-from lastro.imports.merging import MergeTerms
+from lastro.imports.merging import LockWait, MergeTerms
 from lastro.imports.parser_process import ParserProcess
 from lastro.imports.parsing import Progress
 from lastro.imports.reports import FileReport, SheetReport
 from lastro.imports.spec_files import document_of
-from lastro.plans.course import Act, Course, Pause
+from lastro.plans.course import MS_IN_A_SECOND, Act, Course, Pause
 from lastro.plans.plan import Effect, Plan, step
 from lastro.plans.stored import whole
 
@@ -154,6 +155,26 @@ class Workshop:
             "folder": str(folder),
         }
         reading = _Reading(parser, order, lambda rows, share: self._tell(Progress(job.name, rows, share)))
+        try:
+            held = yield from self._wait_for(reading, job)
+        except LastroError:
+            # The lane's next file mustn't be given to a parser that is still at this one.
+            reading.wait()
+            raise
+        if not held:
+            # Somebody else has it: what this parser still reads is nobody's.
+            reading.wait()
+            return None
+        report = reading.report()
+        if report is None or self._is_over():
+            yield Act(partial(give_back, job, [], counts=False, pause_s=0, now=self._terms.now))
+            self.round.count("given_back")
+            return None
+        self._tell(Progress(job.name, report.rows + report.rejected, 1.0))
+        return report
+
+    def _wait_for(self, reading: _Reading, job: Job) -> Course[bool]:
+        """Wait until a file is read, holding on to its job; False where that is somebody else's by now."""
         held_until = time.monotonic() + LEASE_RENEWED_S
         while not reading.done():
             if self._is_over():
@@ -164,17 +185,9 @@ class Workshop:
             if time.monotonic() >= held_until:
                 held: bool = yield Act(partial(hold_on, job, "reading", now=self._terms.now))
                 if not held:
-                    # Somebody else has it: what this parser still reads is nobody's.
-                    reading.wait()
-                    return None
+                    return False
                 held_until = time.monotonic() + LEASE_RENEWED_S
-        report = reading.report()
-        if report is None or self._is_over():
-            yield Act(partial(give_back, job, [], counts=False, pause_s=0, now=self._terms.now))
-            self.round.count("given_back")
-            return None
-        self._tell(Progress(job.name, report.rows + report.rejected, 1.0))
-        return report
+        return True
 
     def _merge(self, job: Job, report: FileReport) -> Course[None]:
         lines = _told(report)
@@ -182,19 +195,32 @@ class Workshop:
         if reason is not None:
             yield from self._fail(job, reason, lines)
             return
-        held: bool = yield Act(partial(hold_on, job, "merging", now=self._terms.now))
-        if not held:
-            return
-        log: list[str] = []
+        wait = LockWait(int(LEASE_RENEWED_S * MS_IN_A_SECOND))
         try:
-            written: int = yield Act(partial(merge_job, job, report, lines, log, self._terms))
+            written = yield from self._merge_in_turn(job, report, lines, wait)
         except (JobTaken, Fault):
             raise
         except LastroError as refused:
-            yield from self._fail(job, str(refused), [*lines, *log])
+            yield from self._fail(job, str(refused), [*lines, *wait.lines])
             return
         self.round.count("merged")
         self.round.count("rows_written", written)
+
+    def _merge_in_turn(self, job: Job, report: FileReport, lines: list[str], wait: LockWait) -> Course[int]:
+        """Merge once the lock of merging is had; while others have it the lease is renewed between the tries."""
+        began = time.monotonic()
+        while True:
+            held: bool = yield Act(partial(hold_on, job, "merging", now=self._terms.now))
+            if not held:
+                raise JobTaken(f"{job.name} is somebody else's job by now")
+            try:
+                written: int = yield Act(partial(merge_job, job, report, lines, wait, self._terms))
+            except LockTimeout:
+                wait.before_ms = int((time.monotonic() - began) * MS_IN_A_SECOND)
+                if wait.is_over or wait.before_ms >= MERGE_LOCK_TIMEOUT_MS:
+                    raise
+            else:
+                return written
 
     def _fail(self, job: Job, reason: str, lines: list[str]) -> Course[None]:
         yield Act(partial(fail, job, reason, lines, now=self._terms.now))

@@ -309,16 +309,22 @@ WHERE
 ORDER BY described.ordinal_position;
 
 -- name: guards
--- Whether the trigger on the old column is there.
+-- How many of the triggers on the old column are there, and whether all are: each is made, and dropped, by itself.
 -- locks: none   returns: 1 row
-SELECT count(*) AS guards
+SELECT
+    count(*) AS guards,
+    count(*) = 3 AS guarded
 FROM information_schema.triggers AS guard
 WHERE
     guard.trigger_schema = coalesce(CONVERT(%(table_schema)s USING utf8mb4), database())
-    AND guard.trigger_name = concat(CONVERT(%(trigger_name)s USING utf8mb4), '_u');
+    AND guard.trigger_name IN (
+        concat(CONVERT(%(trigger_name)s USING utf8mb4), '_u'),
+        concat(CONVERT(%(trigger_name)s USING utf8mb4), '_i'),
+        concat(CONVERT(%(trigger_name)s USING utf8mb4), '_d')
+    );
 
 -- name: compose_guard
--- The statements that make the triggers on the old column, where they aren't there. They let everything pass until the
+-- The statements that make those triggers on the old column that aren't there. They let everything pass until the
 -- adoption's phase is `ledger`.
 -- locks: none; what it composes waits for whoever uses the table   returns: 1 row
 SET
@@ -349,17 +355,34 @@ SET
         ' move it by a transfer first''; END IF;'
     );
 SELECT
-    CASE WHEN count(*) = 0 THEN CONVERT(concat(
-        'CREATE TRIGGER ', @lastro_trigger, '_u` BEFORE UPDATE ON ', @lastro_table, ' FOR EACH ROW IF NOT (old.',
-        @lastro_column, ' <=> new.', @lastro_column, ')', @lastro_unless,
-        'CREATE TRIGGER ', @lastro_trigger, '_i` BEFORE INSERT ON ', @lastro_table, ' FOR EACH ROW IF coalesce(new.',
-        @lastro_column, ', 0) <> 0', @lastro_unless,
-        'CREATE TRIGGER ', @lastro_trigger, '_d` BEFORE DELETE ON ', @lastro_table, ' FOR EACH ROW IF ', @lastro_held
-    ) USING utf8mb4) ELSE '' END AS script
+    CONVERT(concat(
+        CASE
+            WHEN count(CASE WHEN right(guard.trigger_name, 2) = '_u' THEN 1 END) = 0 THEN concat(
+                'CREATE TRIGGER ', @lastro_trigger, '_u` BEFORE UPDATE ON ', @lastro_table, ' FOR EACH ROW',
+                ' IF NOT (old.', @lastro_column, ' <=> new.', @lastro_column, ')', @lastro_unless
+            ) ELSE ''
+        END,
+        CASE
+            WHEN count(CASE WHEN right(guard.trigger_name, 2) = '_i' THEN 1 END) = 0 THEN concat(
+                'CREATE TRIGGER ', @lastro_trigger, '_i` BEFORE INSERT ON ', @lastro_table, ' FOR EACH ROW',
+                ' IF coalesce(new.', @lastro_column, ', 0) <> 0', @lastro_unless
+            ) ELSE ''
+        END,
+        CASE
+            WHEN count(CASE WHEN right(guard.trigger_name, 2) = '_d' THEN 1 END) = 0 THEN concat(
+                'CREATE TRIGGER ', @lastro_trigger, '_d` BEFORE DELETE ON ', @lastro_table, ' FOR EACH ROW',
+                ' IF ', @lastro_held
+            ) ELSE ''
+        END
+    ) USING utf8mb4) AS script
 FROM information_schema.triggers AS guard
 WHERE
     guard.trigger_schema = coalesce(CONVERT(%(table_schema)s USING utf8mb4), database())
-    AND guard.trigger_name = concat(CONVERT(%(trigger_name)s USING utf8mb4), '_u');
+    AND guard.trigger_name IN (
+        concat(CONVERT(%(trigger_name)s USING utf8mb4), '_u'),
+        concat(CONVERT(%(trigger_name)s USING utf8mb4), '_i'),
+        concat(CONVERT(%(trigger_name)s USING utf8mb4), '_d')
+    );
 
 -- name: compose_removal
 -- The statements that take the triggers away.

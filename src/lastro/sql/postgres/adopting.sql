@@ -314,9 +314,11 @@ WHERE
 ORDER BY attribute.attnum;
 
 -- name: guards
--- Whether the trigger on the old column is there.
+-- Whether the triggers on the old column are there: all are made, and dropped, in one transaction.
 -- locks: none   returns: 1 row
-SELECT count(*) AS guards
+SELECT
+    count(*) AS guards,
+    count(*) > 0 AS guarded
 FROM pg_trigger AS guard
 INNER JOIN pg_class AS relation ON guard.tgrelid = relation.oid
 INNER JOIN pg_namespace AS namespace ON relation.relnamespace = namespace.oid

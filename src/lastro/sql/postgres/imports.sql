@@ -119,15 +119,37 @@ RETURNING job.file_id;
 -- name: close
 -- Take a job out of the queue, with what was kept for it.
 -- locks: the job's row   returns: 0 or 1 row: none where somebody else has it by now
-WITH pieces AS (
+WITH closed AS (
+    DELETE FROM lastro.open_import AS job
+    WHERE job.file_id = %(file_id)s::bigint AND job.token = %(token)s::bigint
+    RETURNING job.file_id
+),
+
+pieces AS (
     DELETE FROM lastro.import_piece AS kept
-    USING lastro.open_import AS job
-    WHERE kept.file_id = job.file_id AND job.file_id = %(file_id)s::bigint AND job.token = %(token)s::bigint
+    USING closed
+    WHERE kept.file_id = closed.file_id
 )
 
-DELETE FROM lastro.open_import AS job
-WHERE job.file_id = %(file_id)s::bigint AND job.token = %(token)s::bigint
-RETURNING job.file_id;
+SELECT closed.file_id
+FROM closed;
+
+-- name: overtaken
+-- A file of the same month and sheet that was sent by a later request and is merged already. Seen under the lock of
+-- merging, so that none is merged in between.
+-- locks: none   returns: 0 or 1 row
+SELECT later.name
+FROM lastro.import_merge AS merge
+INNER JOIN lastro.import_file AS later ON merge.file_id = later.file_id
+INNER JOIN lastro.import_request AS request ON later.request_id = request.request_id
+WHERE
+    merge.file_id > %(file_id)s::bigint
+    AND merge.sheet = ANY(%(sheets)s::text[])
+    AND later.request_id <> %(request_id)s::bigint
+    AND request.period = %(period)s::text
+    AND (later.part IS NULL OR %(part)s::text IS NULL OR later.part = %(part)s::text)
+ORDER BY merge.file_id
+LIMIT %(files_max)s::bigint;
 
 -- name: end_file
 -- Write down what became of a file.

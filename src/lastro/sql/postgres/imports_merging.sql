@@ -196,6 +196,18 @@ INNER JOIN lastro.import_outcome AS outcome ON sibling.file_id = outcome.file_id
 ORDER BY staged.row_number
 LIMIT %(rows_max)s::bigint;
 
+-- name: overtaken_by
+-- A file of a later request that wrote a row which this file would change, in this month or another.
+-- locks: none   returns: 0 or 1 row
+SELECT later.name
+FROM pg_temp.its_changes AS changes
+INNER JOIN pg_temp.its_staged AS staged ON changes.row_number = staged.row_number
+INNER JOIN lastro.its_table AS merged USING (its_key)
+INNER JOIN lastro.import_file AS later ON merged.file_id = later.file_id
+WHERE merged.file_id > %(file_id)s::bigint AND later.request_id <> %(request_id)s::bigint
+ORDER BY later.file_id
+LIMIT %(files_max)s::bigint;
+
 -- name: upsert
 -- Write the rows that are new or others, in the order of their keys, and keep those that they replace.
 -- locks: the rows that it changes, in the order of the natural key   returns: 1 row

@@ -298,9 +298,11 @@ FROM pragma_table_info(%(table_name)s) AS described
 ORDER BY described.cid;
 
 -- name: guards
--- Whether the trigger on the old column is there.
+-- Whether the triggers on the old column are there: all are made, and dropped, in one transaction.
 -- locks: none   returns: 1 row
-SELECT count(*) AS guards
+SELECT
+    count(*) AS guards,
+    count(*) > 0 AS guarded
 FROM sqlite_master AS guard
 WHERE guard.type = 'trigger' AND guard.name = %(trigger_name)s || '_u';
 
