@@ -10,7 +10,7 @@ import pytest
 
 from lastro import InvalidInput
 from lastro.imports import SheetSpec, document_of, ready_specs, specs_of
-from lastro.imports.sheet_tables import bounds, check_fits
+from lastro.imports.sheet_tables import STATEMENTS_OWN, bounds, check_fits
 from tests.imports.conftest import HEADER, ROWS, Importing, spec
 from tests.imports.making import by_openpyxl
 from tests.schema.catalogue import described
@@ -122,3 +122,11 @@ def test_a_month_is_that_of_its_columns_clocks() -> None:
     assert found == ("2026-12-01T03:00:00+00:00", "2027-01-01T03:00:00+00:00")
     assert bounds(ready_specs("billing")[0], "2026-02") == ("2026-02-01", "2026-03-01")
     assert bounds(spec(), "2026-02") is None
+
+
+@pytest.mark.parametrize("name", STATEMENTS_OWN)
+def test_a_field_is_not_called_as_merging_calls_its_own(importing: Importing, name: str) -> None:
+    """Such a name is refused when the sheet is declared, and not when its files are merged."""
+    own = changed(spec(), columns={name: {"type": "text"}})
+    with pytest.raises(InvalidInput, match=f"can't name a field {name}"):
+        importing.ledger.imports.declare(own)

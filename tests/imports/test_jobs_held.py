@@ -15,7 +15,7 @@ from lastro.imports.jobs import claim, fail, hold_on
 from lastro.imports.reports import FileReport
 from lastro.plans.plan import Effect
 from tests.imports.conftest import Importing
-from tests.imports.months import MONTH, InProcess, billing, lines, zipped
+from tests.imports.months import MONTH, InProcess, billing, lines, stored, zipped
 from tests.support.sessions import Background, Observer, until
 
 Connection = psycopg.Connection[Any]
@@ -128,3 +128,17 @@ def test_who_is_too_slow_takes_nothing_of_the_job(
     going.result()
     assert connection.execute("SELECT count(*) FROM open_import").fetchone() == (1,)
     assert connection.execute("SELECT count(*) FROM import_piece").fetchone() == (1,)
+
+
+@pytest.mark.req("4.4")
+def test_a_row_that_leaves_its_month_meanwhile_is_not_deleted(
+    importing: Importing, connection: Connection, observer: Observer
+) -> None:
+    """An application that dates a lacking row otherwise, while the merge waits for it, keeps it."""
+    importing.merged(*lines(1, 2, 3))
+    connection.execute("UPDATE sheet_billing SET billed_on = '2026-10-31' WHERE invoice = 'I003'")
+    going = Background(lambda: importing.merged(*lines(1, 2)))
+    observer.until_anyone_waits_for(connection.info.backend_pid)
+    connection.commit()
+    assert going.result() == (0, 0, 2, 0)
+    assert sorted(stored(connection)) == ["I001", "I002", "I003"]

@@ -312,7 +312,15 @@ def _refuse_overtaken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
 
 
 def _delete_missing(sheet: _Sheet, file: MergedFile) -> Plan[int]:
-    rows = yield _on(sheet, "delete_missing", file_id=file.file_id, sheet=sheet.spec.name)
+    assert sheet.month is not None, "nothing is missing without one"
+    rows = yield _on(
+        sheet,
+        "delete_missing",
+        file_id=file.file_id,
+        sheet=sheet.spec.name,
+        period_from=sheet.month.first,
+        period_to=sheet.month.behind,
+    )
     return whole(rows[0], "deleted")
 
 

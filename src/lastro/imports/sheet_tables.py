@@ -18,6 +18,8 @@ from lastro.plans.plan import OwnNames
 
 # What stands beside the fields in every sheet's table.
 TABLES_OWN: Final = ("line_id", "file_id", "row_number", "written_at")
+# What the statements of merging call their own rows and tables: a field of that name would be taken for one of them.
+STATEMENTS_OWN: Final = ("old", "new", "excluded", "merged", "staged", "dated", "changes", "is_own")
 TYPES: Final = {
     "text": 'text COLLATE "C"',
     "integer": "bigint",
@@ -55,6 +57,8 @@ def check_storable(spec: SheetSpec) -> None:
     for name in spec.fields:
         if name in TABLES_OWN:
             spec.refuse("columns", f"can't name a field {name}: its table has that already")
+        if name in STATEMENTS_OWN:
+            spec.refuse("columns", f"can't name a field {name}: merging has that name for something else")
 
 
 def names_of(spec: SheetSpec, fields: Sequence[str], *, place: int) -> OwnNames:

@@ -252,13 +252,16 @@ SELECT
 FROM written;
 
 -- name: delete_missing
--- Delete the month's rows that the file lacks, in the order of their keys, and keep what they were.
+-- Delete the month's rows that the file lacks, in the order of their keys, and keep what they were. A row that somebody
+-- else has put into another month meanwhile stays.
 -- locks: the rows that it deletes, in the order of the natural key   returns: 1 row
 WITH missing AS MATERIALIZED (
     SELECT merged.line_id
     FROM lastro.its_table AS merged
     INNER JOIN pg_temp.its_changes AS changes ON merged.line_id = changes.line_id
-    WHERE changes.row_number IS NULL
+    WHERE
+        changes.row_number IS NULL
+        AND merged.its_period >= %(period_from)s AND merged.its_period < %(period_to)s
     ORDER BY merged.its_key
     FOR NO KEY UPDATE OF merged
 ),
