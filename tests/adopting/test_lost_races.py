@@ -103,3 +103,20 @@ def test_triggers_half_made(ledger: Ledger, store_url: str, kept: str, monkeypat
         table.run(f"DROP TRIGGER {ledger._operations.ledger}.adopted_users_by_{ledger._operations.ledger}_{other}")
     adopting.roll_back("users")
     assert triggers_on(table) == 0
+
+
+@on_every_store
+def test_abandoned_during_a_cut_over(ledger: Ledger, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut-over whose adoption was abandoned meanwhile is refused, and leaves no triggers behind."""
+    table, adopting, make = OldTable(ledger, store_url), ledger.adopting, switching.put_guard
+    table.add({1: 100})
+    rolled_back_but_for_the_triggers(ledger, table, monkeypatch)
+
+    def too_late(*given: Any) -> Any:
+        adopting.abandon("users")
+        return make(*given)
+
+    monkeypatch.setattr(switching, "put_guard", too_late)
+    with pytest.raises(AdoptionNotReady, match="'abandoned' meanwhile"):
+        adopting.cut_over("users")
+    assert (adopting.status("users").phase, triggers_on(table)) == ("abandoned", 0)

@@ -20,7 +20,7 @@ from lastro.adopting.records import Standing
 from lastro.adopting.switching import not_ready, not_taken_problems, reported, roll_back
 from lastro.adopting.values import AdoptionReport
 from lastro.adopting.words import Stage
-from lastro.errors import AdoptionNotReady, Refusal
+from lastro.errors import Refusal
 from lastro.model.account import WORLD
 from lastro.model.limits import ADOPTION_IMPORT_ROWS_MAX, ADOPTION_LOCK_TIMEOUT_MS
 from lastro.model.transfer import Intent, intent
@@ -128,12 +128,7 @@ def _switch(
     if now.phase == stage:
         return False
     if now.phase not in start:
-        raise AdoptionNotReady(
-            f"adoption {name!r} went into the phase {now.phase!r} meanwhile; nothing was changed, ask again",
-            adoption=name,
-            phase=now.phase,
-            step="finish" if stage == "finished" else "abandon",
-        )
+        raise records.moved_meanwhile(now, "finish" if stage == "finished" else "abandon")
     yield step("adopting.set_phase", name=name, phase=stage, actor=actor, now=terms.now)
     yield from records.drop_differences(name)
     yield records.event(name, stage, detail=detail, actor=actor, now=terms.now)

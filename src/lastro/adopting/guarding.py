@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from lastro.adopting import records
 from lastro.adopting.own_table import OwnTable
+from lastro.adopting.words import ENDED
 from lastro.model.limits import ADOPTION_LOCK_TIMEOUT_MS
 from lastro.plans.plan import TOGETHER, Plan, Step, step
 
@@ -15,6 +16,9 @@ def put_guard(table: OwnTable, ledger: str) -> Plan[None]:
     Put the triggers on the table, where they aren't there. They let everything pass until the phase is `ledger`.
     """
     yield from _alone(ledger)
+    if (yield from records.phase_of(table.column.name)) in ENDED:
+        # Abandoned meanwhile: the cut-over itself says so.
+        return
     rows = yield step("adopting.compose_guard", **records.guard_terms(table.column, ledger))
     if rows[0]["script"]:
         yield Step("script", {}, script=rows[0]["script"])

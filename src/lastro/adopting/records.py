@@ -117,6 +117,18 @@ def ended(standing: Standing, doing: AdoptionStep) -> AdoptionNotReady:
     )
 
 
+def moved_meanwhile(now: Standing, doing: AdoptionStep) -> AdoptionNotReady:
+    """
+    Return the refusal of a step that found the adoption in another phase than it began in.
+    """
+    return AdoptionNotReady(
+        f"adoption {now.name!r} went into the phase {now.phase!r} meanwhile; nothing was changed, ask again",
+        adoption=now.name,
+        phase=now.phase,
+        step=doing,
+    )
+
+
 def refuse_unless(standing: Standing, wanted: tuple[Stage, ...], doing: AdoptionStep) -> None:
     """
     Raise where *doing* isn't a step to take in the adoption's phase, and say which is.

@@ -273,8 +273,11 @@ def _shadow(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]
     name, table = standing.name, standing.table
     yield step("adopting.hold")
     # In following statements, which see what was committed while ours waited.
-    if (yield from records.known(name)).phase != "importing":
+    now = yield from records.known(name)
+    if now.phase == "shadow":
         return 0
+    if now.phase != "importing":
+        raise records.moved_meanwhile(now, "shadow")
     yield from import_rest(table, terms)
     problems = _left_problems((yield from left_to_import(table)))
     brought = 0
@@ -310,7 +313,9 @@ def _cut(standing: Standing, ledger: str, terms: Terms, *, actor: str | None) ->
     yield step("adopting.hold")
     # In following statements, which see what was committed while ours waited.
     now = yield from records.known(name)
-    if now.phase != "shadow":
+    if now.phase not in ("shadow", "ledger"):
+        raise records.moved_meanwhile(now, "cutover")
+    if now.phase == "ledger":
         return _Switched(now.phase, Unequal(0, 0, 0, 0, 0), 0)
     if not has_guard:
         raise not_ready(standing, "cutover", ["a roll-back took the triggers away meanwhile: cut over again"])
@@ -335,7 +340,9 @@ def _back(standing: Standing, terms: Terms, *, actor: str | None) -> Plan[int]:
     name = standing.name
     yield step("adopting.hold")
     now = yield from records.known(name)
-    if now.phase != "ledger":
+    if now.phase not in ("shadow", "ledger"):
+        raise records.moved_meanwhile(now, "rollback")
+    if now.phase == "shadow":
         return 0
     yield from import_rest(standing.table, terms)
     # Whoever posts without asking for the phase holds a base row, or waits here until the column is the truth again.
