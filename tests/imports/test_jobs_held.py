@@ -92,7 +92,8 @@ def test_a_lease_is_renewed_while_the_lock_of_merging_is_waited_for(
     assert done.status == "merged"
     (line,) = (line for line in importing.log(done) if line.startswith("waited "))
     assert int(line.split()[1]) >= 300
-    assert "ms old when the last try began" in line
+    # Who let go of it just before the last try is gone by then.
+    assert "old when the last try began" in line or "gone when the last try began" in line
 
 
 @pytest.mark.req("4.6")

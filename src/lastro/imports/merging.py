@@ -105,7 +105,8 @@ def take_lock(terms: MergeTerms, wait: LockWait) -> Plan[None]:
     wait.lines = []
     if waited_ms > MERGE_WAIT_TOLD_MS:
         last = "the last try" if wait.before_ms else "the wait"
-        holder = "of an age that this role may not see" if age_ms is None else f"{age_ms} ms old when {last} began"
+        unseen = f"gone when {last} began, or of an age that this role may not see"
+        holder = unseen if age_ms is None else f"{age_ms} ms old when {last} began"
         wait.lines = [f"waited {waited_ms} ms for the lock of merging; its holder's transaction was {holder}"]
 
 
