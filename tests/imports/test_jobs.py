@@ -172,6 +172,23 @@ def test_a_file_is_not_merged_after_its_correction(
     assert stored(connection)["I001"][0] == 100
 
 
+@pytest.mark.req("4.2")
+@pytest.mark.req("4.6")
+def test_a_file_that_was_sent_twice_is_merged_in_any_order(
+    importing: Importing, connection: Connection, server_url: str, ledger_name: str
+) -> None:
+    """A file that says what a later one has said already undoes nothing: it is merged, and finds all unchanged."""
+    path = zipped(importing.folder / "old.zip", billing=billing(*lines(1, 2)))
+    old = importing.ledger.imports.send(path, period=MONTH)
+    assert _claim(importing.ledger) is not None
+    importing.merged(*lines(1, 2), month=MONTH)
+    sent_again = stored(connection)
+    with lastro.connect(server_url, ledger=ledger_name, clock=_a_lease_later()) as later:
+        assert later.imports.work().merged == 1
+    assert importing.ledger.imports.file(old.file_ids[0]).status == "merged"
+    assert stored(connection) == sent_again
+
+
 @pytest.mark.req("4.6")
 def test_a_later_file_of_another_month_or_part_overtakes_none(
     importing: Importing, connection: Connection, server_url: str, ledger_name: str

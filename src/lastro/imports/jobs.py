@@ -24,7 +24,7 @@ from lastro.imports.limits import (
 )
 from lastro.imports.member_names import compared
 from lastro.imports.merges import ImportRequest, SheetMerge
-from lastro.imports.merging import LockWait, MergedFile, MergeTerms, merge, overtaken, take_lock
+from lastro.imports.merging import LockWait, MergedFile, MergeTerms, merge, take_lock
 from lastro.imports.reports import FileReport, SheetReport
 from lastro.imports.spec_files import document_of, specs_of
 from lastro.imports.specs import SheetSpec
@@ -187,7 +187,6 @@ def merge_job(job: Job, report: FileReport, lines: Sequence[str], wait: LockWait
     closed = yield step("imports.close", file_id=job.file_id, token=job.token)
     if not closed:
         raise JobTaken(f"{job.name} is somebody else's job by now, or at its end")
-    yield from _refuse_overtaken(job, report)
     merges = yield from merge(job.file, report, job.specs, terms)
     for done in merges:
         yield step(
@@ -206,21 +205,6 @@ def merge_job(job: Job, report: FileReport, lines: Sequence[str], wait: LockWait
     yield from _end(job.file_id, "merged", None, [*lines, *wait.lines, *map(_told, merges)], now=terms.now)
     yield from emit([_event(job, merges)], now=terms.now)
     return sum(done.inserted + done.updated + done.deleted for done in merges)
-
-
-def _refuse_overtaken(job: Job, report: FileReport) -> Plan[None]:
-    """Refuse a file whose month a later request has merged: it would bring back what that one corrected."""
-    rows = yield step(
-        "imports.overtaken",
-        file_id=job.file_id,
-        request_id=job.request_id,
-        sheets=[sheet.spec for sheet in report.sheets],
-        period=job.period,
-        part=job.part,
-        files_max=1,
-    )
-    if rows:
-        raise overtaken(job.file, rows[0]["name"])
 
 
 def parts_of(sending: Sending) -> Plan[list[str | None]]:

@@ -122,8 +122,10 @@ def merge(
     weights = []
     for sheet in sheets:
         yield from _stage(sheet, file.part)
-        weights.append((yield from _weigh(sheet, file)))
-        yield from _refuse_overtaken(sheet, file)
+        weight = yield from _weight(sheet, file.part)
+        yield from _refuse_overtaken(sheet, weight, file)
+        yield from _judge(sheet, weight, file)
+        weights.append(weight)
     written = []
     for sheet in sheets:
         rows = yield _on(
@@ -152,17 +154,6 @@ def merge(
     ]
 
 
-def overtaken(file: MergedFile, later: str) -> ImportRefused:
-    """
-    Return the refusal of a file that comes after the file *later*, though it was sent before.
-    """
-    return ImportRefused(
-        f"{later}, which was sent later, is merged already, and this file would bring back what it replaced: "
-        "if that is meant, send it again",
-        file=file.name,
-    )
-
-
 def preview(file: MergedFile, report: FileReport, specs: Sequence[SheetSpec]) -> Plan[Preview]:
     """
     Return what merging a file would do now, without the lock of merging: nothing but temporary tables is written.
@@ -174,11 +165,11 @@ def preview(file: MergedFile, report: FileReport, specs: Sequence[SheetSpec]) ->
     for sheet in sheets:
         yield from _stage(sheet, file.part)
         yield _on(sheet, "find_elsewhere")
+        weight = yield from _weight(sheet, file.part)
         try:
-            weight = yield from _weigh(sheet, file)
+            yield from _judge(sheet, weight, file)
         except ImportRefused as refused:
             reason = reason or str(refused)
-            weight = yield from _weight(sheet, file.part)
         staged, missing, fresh, differ = (whole(weight, name) for name in ("staged", "missing", "fresh", "changes"))
         merges.append(
             SheetMerge(
@@ -241,9 +232,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             yield block
 
 
-def _weigh(sheet: _Sheet, file: MergedFile) -> Plan[Row]:
-    """Judge what differs before it is written, and return how much it is."""
-    weight = yield from _weight(sheet, file.part)
+def _judge(sheet: _Sheet, weight: Row, file: MergedFile) -> Plan[None]:
+    """Refuse what may not be written, before it is."""
     if not _is_one_to_one(sheet, file, weight):
         yield from _refuse_twice(sheet, file)
     if file.part is not None and sheet.month is not None:
@@ -258,7 +248,6 @@ def _weigh(sheet: _Sheet, file: MergedFile) -> Plan[Row]:
             missing=missing,
             present=present,
         )
-    return weight
 
 
 def _is_one_to_one(sheet: _Sheet, file: MergedFile, weight: Row) -> bool:
@@ -305,11 +294,27 @@ def _refuse_taken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
         )
 
 
-def _refuse_overtaken(sheet: _Sheet, file: MergedFile) -> Plan[None]:
+def _refuse_overtaken(sheet: _Sheet, weight: Row, file: MergedFile) -> Plan[None]:
+    """Refuse a file that would undo what a later request has merged. One that says the same again undoes nothing."""
+    if not whole(weight, "changes"):
+        return
+    found = yield step(
+        "imports.overtaken",
+        file_id=file.file_id,
+        request_id=file.request_id,
+        sheets=[sheet.spec.name],
+        period=file.period,
+        part=file.part,
+        files_max=1,
+    )
     # Months alone don't tell: a file may have none, and a row may come from another one, or from another part.
-    found = yield _on(sheet, "overtaken_by", file_id=file.file_id, request_id=file.request_id, files_max=1)
+    found = found or (yield _on(sheet, "overtaken_by", file_id=file.file_id, request_id=file.request_id, files_max=1))
     if found:
-        raise overtaken(file, found[0]["name"])
+        raise ImportRefused(
+            f"{found[0]['name']}, which was sent later, is merged already, and this file would bring back what it "
+            "replaced: if that is meant, send it again",
+            file=file.name,
+        )
 
 
 def _delete_missing(sheet: _Sheet, file: MergedFile) -> Plan[int]:
