@@ -17,6 +17,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import pytest
+
 from lastro import AsyncLedger, Ledger
 from lastro.embedded.binaries import find_binaries
 from tests.docs.blocks import Block
@@ -34,8 +36,8 @@ class Reader:
     Types a document's blocks into a shell, a Python prompt and psql, and hears what they print.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._folder, self._patch = folder, patch
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._runner = asyncio.Runner()
 
@@ -83,11 +85,11 @@ class Reader:
         return done.stdout
 
     def _remember(self, kept: Path) -> None:
-        # What the reader exports is there for the blocks that follow.
+        # What the reader exports is there for the blocks that follow, and for no other test.
         for line in kept.read_text("utf-8").split("\0"):
             name, _, value = line.partition("=")
             if name.startswith("LASTRO_"):
-                os.environ[name] = value
+                self._patch.setenv(name, value)
 
     def _serve(self, command: str, block: Block) -> None:
         process = subprocess.Popen(

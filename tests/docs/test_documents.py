@@ -69,7 +69,7 @@ def test_every_block_does_what_it_says(
     if document.name != "README.md":
         monkeypatch.setenv("LASTRO_DATABASE_URL", databases.url)
         monkeypatch.setenv("EMPTY_DATABASE_URL", databases.empty_url)
-    reader = Reader(tmp_path)
+    reader = Reader(tmp_path, monkeypatch)
     try:
         _read(reader, document)
     finally:
@@ -83,7 +83,7 @@ def test_the_guides_follow_the_readme_on_its_database(tmp_path: Path, monkeypatc
         monkeypatch.setenv(variable, "")
     *readme, goodbye = blocks_of(ROOT / "README.md")
     assert goodbye.body == "lastro db stop\n"
-    reader = Reader(tmp_path)
+    reader = Reader(tmp_path, monkeypatch)
     try:
         for block in readme:
             reader.run(block)
@@ -133,12 +133,12 @@ def test_criteria_are_read_as_written(tmp_path: Path) -> None:
     assert read_criteria(file, "placement").limits.keys() == names_of("placement")
 
 
-def test_a_false_block_is_found(tmp_path: Path) -> None:
+def test_a_false_block_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block that raises, and one that prints otherwise, are both noticed."""
     document = tmp_path / "false.md"
     document.write_text("```python\nprint(1)\n```\n```text\n2\n```\n```python\nraise KeyError\n```\n", "utf-8")
     first, second = blocks_of(document)
-    reader = Reader(tmp_path)
+    reader = Reader(tmp_path, monkeypatch)
     try:
         assert reader.run(first) == "1\n"
         assert first.output == "2\n"
