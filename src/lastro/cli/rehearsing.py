@@ -114,9 +114,8 @@ def checkout(
     """
     A marketplace's checkouts on one hot account, payouts and a consolidator beside them; the burst is checkouts too.
 
-    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't
-    make the load. Runs in schemas of its
-    own that are dropped afterwards, on an embedded server unless a database is named.
+    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't make the load.
+    Runs in schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
     """
     from lastro.rehearsal.checkout import Checkout
 
@@ -154,9 +153,8 @@ def match(
     """
     Bets placed on live markets; the burst is the result of a market with so many open bets on the same accounts.
 
-    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't
-    make the load. Runs in schemas of its
-    own that are dropped afterwards, on an embedded server unless a database is named.
+    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't make the load.
+    Runs in schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
     """
     programme = {"rate": rate, "seconds": seconds, "burst": burst, "clients": clients, "processes": processes}
     programme |= {"accounts": accounts, "workers": workers}
@@ -192,9 +190,8 @@ def prepaid(
     """
     Debits and top-ups of prepaid balances; the burst is a charging run over so many jobs on the same accounts.
 
-    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't
-    make the load. Runs in schemas of its
-    own that are dropped afterwards, on an embedded server unless a database is named.
+    Exit code 0: every criterion was kept; 1: one wasn't; 2: it couldn't be run, or this machine couldn't make the load.
+    Runs in schemas of its own that are dropped afterwards, on an embedded server unless a database is named.
     """
     from lastro.rehearsal.prepaid import Prepaid
 

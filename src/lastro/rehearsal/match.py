@@ -17,6 +17,7 @@ from psycopg import sql
 import lastro
 from lastro.rehearsal.crew import work
 from lastro.rehearsal.criteria import Criteria
+from lastro.rehearsal.holders import CURRENCY, arrival_key, holder_of, open_holders
 from lastro.rehearsal.open_loop import Visit
 from lastro.rehearsal.persisting import persistently
 from lastro.rehearsal.programme import Programme
@@ -28,7 +29,6 @@ from lastro.workers.loop import Worker
 from lastro.workers.outbox_relay import OutboxRelay
 from lastro.workers.settler import Settler
 
-CURRENCY = "BRL"
 DECIDED = "match"
 HOUSE = "betting:house"
 LIVE_MARKETS = 8
@@ -37,15 +37,11 @@ ODDS = {"home": "2.05", "draw": "3.30", "away": "4.00"}
 WON = "home"
 # A queue that delivers at least once delivers twice.
 DELIVERIES = 2
-FUNDS = 1_000_000_000
 STAKE = 100
 STAKE_SPREAD = 900
-POSTED_AT_ONCE = 1_000
 # Threads of each process that place the open bets: while one waits for its commit another goes on.
 PREPARERS = 4
 TOLD_EVERY = 500
-# Multiplied by a prime, numbers that follow one another spread over the accounts.
-SPREAD = 7_919
 
 DEFAULTS = Defaults(rate=100.0, seconds=30.0, burst=5_000, clients=16, processes=2, accounts=10_000, workers=1)
 CRITERIA = Criteria(
@@ -140,16 +136,10 @@ class Match:
 
     def set_up(self, stage: Stage, programme: Programme) -> None:
         """Open the markets, and an account with money for everybody who bets."""
-        with stage.open_ledger() as ledger, stage.connect() as connection:
+        with stage.open_ledger() as ledger:
             ledger.migrate()
             self.open_markets(ledger)
-            for start in range(0, programme.accounts, POSTED_AT_ONCE):
-                names = [bettor(n) for n in range(start, min(start + POSTED_AT_ONCE, programme.accounts))]
-                with connection.transaction():
-                    held = ledger.within(connection)
-                    for name in sorted(names):
-                        held.open_account(name, CURRENCY)
-                    held.post_many([_deposit(name) for name in names])
+        open_holders(stage, programme, bettor, kind="deposit")
 
     def open_markets(self, ledger: lastro.Ledger) -> None:
         """Open the market that will be decided, and those that go on; with the first the house gets its account."""
@@ -240,15 +230,8 @@ def arriving_bet(programme: Programme, number: int) -> dict[str, Any]:
     """
     Return the arguments of the placement of one arrival.
     """
-    account = (number * SPREAD + programme.seed) % programme.accounts
-    return {"key": arrival_key(number), **_bet(number, bettor(account), live_market(number % LIVE_MARKETS))}
-
-
-def arrival_key(number: int) -> str:
-    """
-    Return the key of an arrival's submission.
-    """
-    return f"arrival:{number}"
+    account = bettor(holder_of(programme, number))
+    return {"key": arrival_key(number), **_bet(number, account, live_market(number % LIVE_MARKETS))}
 
 
 def bettor(number: int) -> str:
@@ -274,17 +257,6 @@ def _bet(number: int, account: str, market: str) -> dict[str, Any]:
         "market": market,
         "selection": selection,
         "odds": ODDS[selection],
-    }
-
-
-def _deposit(account: str) -> dict[str, Any]:
-    return {
-        "key": f"deposit:{account}",
-        "kind": "deposit",
-        "debit": "world",
-        "credit": account,
-        "amount": FUNDS,
-        "currency": CURRENCY,
     }
 
 

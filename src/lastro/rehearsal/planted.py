@@ -21,8 +21,9 @@ from lastro.ledger.asking import Ask
 from lastro.model.limits import BETS_SETTLED_MAX, MARKETS_DUE_MAX
 from lastro.plans.plan import Effect, Plan, step
 from lastro.plans.transfers import Terms
+from lastro.rehearsal.holders import CURRENCY
 from lastro.rehearsal.marketplace.retrying import until_through
-from lastro.rehearsal.match import CURRENCY, HOUSE, Match, arriving_bet
+from lastro.rehearsal.match import HOUSE, Match, arriving_bet
 from lastro.rehearsal.open_loop import Visit
 from lastro.rehearsal.persisting import persistently
 from lastro.rehearsal.programme import Programme

@@ -16,6 +16,7 @@ from lastro.charging import Charger
 from lastro.rehearsal.checkout import hire_consolidator
 from lastro.rehearsal.crew import work
 from lastro.rehearsal.criteria import Criteria
+from lastro.rehearsal.holders import CURRENCY, arrival_key, holder_of, open_holders
 from lastro.rehearsal.open_loop import Visit
 from lastro.rehearsal.persisting import persistently
 from lastro.rehearsal.prepaid_jobs import WAITING, JobTable
@@ -24,16 +25,12 @@ from lastro.rehearsal.scenario import Defaults, Part, Queue, Tell
 from lastro.rehearsal.stage import Stage
 from lastro.workers.loop import Worker
 
-CURRENCY = "BRL"
-FUNDS = 1_000_000_000
 PRICE = 100
 PRICE_SPREAD = 400
 JOB_PRICE = 1_000
 TOP_UP = 5_000
 # Every so manieth arrival brings money; the others take it.
 TOP_UP_EVERY = 10
-POSTED_AT_ONCE = 1_000
-SPREAD = 7_919
 PREFIX = "customer:"
 
 DEFAULTS = Defaults(rate=100.0, seconds=30.0, burst=3_000, clients=16, processes=2, accounts=2_000, workers=1)
@@ -85,16 +82,11 @@ class Prepaid:
 
     def set_up(self, stage: Stage, programme: Programme) -> None:
         """Open an account with money for every customer, and begin the jobs."""
-        with stage.open_ledger() as ledger, stage.connect() as connection:
+        with stage.open_ledger() as ledger:
             ledger.migrate()
             ledger.register_kinds(lastro.PREPAID)
-            for start in range(0, programme.accounts, POSTED_AT_ONCE):
-                names = [customer(n) for n in range(start, min(start + POSTED_AT_ONCE, programme.accounts))]
-                with connection.transaction():
-                    held = ledger.within(connection)
-                    for name in sorted(names):
-                        held.open_account(name, CURRENCY)
-                    held.post_many([_first_top_up(name) for name in names])
+        open_holders(stage, programme, customer, kind="credit")
+        with stage.connect() as connection:
             jobs = {"jobs": programme.burst, "accounts": programme.accounts}
             JobTable(stage).begin(connection, prefix=PREFIX, currency=CURRENCY, amount=JOB_PRICE, **jobs)
 
@@ -107,7 +99,7 @@ class Prepaid:
         with stage.open_ledger("rehearsal debit", pool_max=count) as ledger:
 
             def move(number: int) -> int:
-                account = customer((number * SPREAD + programme.seed) % programme.accounts)
+                account = customer(holder_of(programme, number))
                 if number % TOP_UP_EVERY:
                     amount = PRICE + number % PRICE_SPREAD
                     ledger.debit(account, CURRENCY, key=arrival_key(number), amount=amount, kind="debit")
@@ -166,21 +158,3 @@ def customer(number: int) -> str:
     Return the name of an account.
     """
     return f"{PREFIX}{number}"
-
-
-def arrival_key(number: int) -> str:
-    """
-    Return the key of an arrival's transfer.
-    """
-    return f"arrival:{number}"
-
-
-def _first_top_up(account: str) -> dict[str, Any]:
-    return {
-        "key": f"deposit:{account}",
-        "kind": "credit",
-        "debit": "world",
-        "credit": account,
-        "amount": FUNDS,
-        "currency": CURRENCY,
-    }
